@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * All that the kernel side and the Go side share: record layouts, counters and
+ * limits. bpf2go turns these types into Go; event/ decodes them. Every record
+ * starts with struct record_head, so a reader can refuse what it does not know.
+ */
+#ifndef IOWITNESS_ABI_H
+#define IOWITNESS_ABI_H
+
+#define ABI_VERSION 1
+
+#define COMM_BYTES 16
+#define STACK_DEPTH 48
+#define PATH_BYTES 256	/* components of a file's path, innermost first, NUL between */
+#define CGROUP_BYTES 512
+#define NAME_BYTES 128	/* one component; longer names are cut and counted */
+#define PATH_LEVELS 20
+#define HIST_SLOTS 128
+#define STACK_SCAN_WORDS 128	/* of a sleeping stack, in search of its wait entry */
+
+enum record_kind {
+	RECORD_WAIT = 1,	/* one wait that ended, with stack, file and request */
+	RECORD_IDENTITY = 2,	/* who a thread is: sent at its first recorded wait and when it changes */
+	RECORD_EXIT = 3,	/* the last tally of a thread that has ended */
+	RECORD_TALLY = 4,	/* a thread's tally, from the walk over all threads */
+};
+
+struct record_head {
+	__u16 kind;
+	__u16 version;
+	__u32 size;
+	__u32 tid;
+	__u32 tgid;
+	char comm[COMM_BYTES];
+};
+
+enum wait_flag {
+	WAIT_SLOW = 1 << 0,		/* blocked for at least the slow threshold */
+	WAIT_FLAGGED = 1 << 1,		/* the kernel had in_iowait set: /proc/stat may call it iowait */
+	WAIT_ADOPTED = 1 << 2,		/* began before iowitness did; its start is an estimate */
+	WAIT_EARLY_WAKE = 1 << 3,	/* woken while still switching out: blocked time is zero */
+	WAIT_NO_WAKE = 1 << 4,		/* no wake-up seen: blocked time includes run-queue delay */
+	WAIT_JOINED = 1 << 5,		/* a request completed on the waking CPU just before the wake-up */
+	WAIT_INTERRUPTIBLE = 1 << 6,	/* state S with in_iowait: an application may wait here for work */
+	WAIT_FIRST = 1 << 7,		/* recorded as one of the first of its thread and interval */
+};
+
+/* The request whose completion woke a thread. */
+struct request_ref {
+	__u64 sector;
+	__u32 dev;		/* kernel encoding: major << 20 | minor */
+	__u32 bytes;
+	__u32 op;		/* REQ_OP_* with flags */
+	__u32 age_ns;		/* from completion to wake-up */
+};
+
+/* Sums are kept apart by two flags, whose bits are the index. */
+enum sum_index {
+	SUM_UNFLAGGED_SHORT = 0,
+	SUM_UNFLAGGED_SLOW = 1,
+	SUM_FLAGGED_SHORT = 2,
+	SUM_FLAGGED_SLOW = 3,
+	SUMS = 4,
+};
+
+struct wait_sum {
+	__u64 count;
+	__u64 blocked_ns;
+	__u64 runqueue_ns;
+};
+
+struct wait_max {
+	__u64 ns;
+	__u32 epoch;
+	__u32 pad;
+};
+
+/*
+ * One per thread, in task-local storage or in a hash by thread id. Written only
+ * on the CPU that switches the thread, but for woken and request (the waker's).
+ */
+struct thread_wait {
+	__u64 start;		/* when it was switched out; 0 while it runs */
+	__u64 woken;
+	__u64 ended;		/* when its last wait ended */
+	__u64 born;		/* start of its first wait: tells a reused thread id apart */
+	struct request_ref request;
+	__u32 flags;		/* enum wait_flag of the wait under way */
+	__u32 epoch;		/* of in_epoch */
+	__u32 in_epoch;		/* waits ended in this epoch */
+	__u32 tid;
+	__u32 tgid;
+	__u32 pad;
+	__u64 cset;		/* identity as last told, compared by address only */
+	__u64 mm;
+	__u64 cred;
+	__u64 count;		/* waits ended, all sums together */
+	struct wait_sum sums[SUMS];
+	struct wait_max max[2];	/* by epoch & 1 */
+	__u64 walked;		/* waits told by the last walk */
+	__u64 walked_ns;
+	__u64 told_start;	/* start of the wait whose stack a walk has told */
+	__u32 hist[HIST_SLOTS];
+};
+
+enum file_source {
+	FILE_NONE = 0,
+	FILE_FD = 1,		/* the system call's file descriptor */
+	FILE_FOLIO = 2,		/* the folio the thread waits for */
+	FILE_VMA = 3,		/* the mapping that faulted */
+};
+
+struct file_ref {
+	__u64 ino;
+	__u32 dev;		/* the superblock's; a block device's own if the file is one */
+	__u16 source;		/* enum file_source */
+	__u16 path_bytes;
+	__u32 is_bdev;
+	__u32 backing_dev;	/* superblock of the folio's inode: under overlayfs the real one */
+	char path[PATH_BYTES + NAME_BYTES];
+};
+
+/* Where a thread sleeps or slept, and for what. */
+struct wait_site {
+	__s32 syscall;		/* -1: a page fault or no system call */
+	__u32 frames;
+	__u64 cgroup;		/* kernfs id */
+	__u64 stack[STACK_DEPTH];
+	struct file_ref file;
+};
+
+struct wait_record {
+	struct record_head head;
+	__u64 start;
+	__u64 woken;
+	__u64 runs;
+	__u64 seq;		/* this thread's ended waits, this one included */
+	__u64 born;		/* the thread's, as in struct thread_wait */
+	struct request_ref request;
+	__u32 flags;
+	__u32 cpu;
+	struct wait_site site;
+};
+
+struct identity_record {
+	struct record_head head;
+	__u64 cgroup;
+	__u64 start_boottime;	/* ns; tells a reused pid apart */
+	__u32 uid;
+	__u32 ppid;
+	__u32 ns_pid;		/* in the innermost pid namespace */
+	__u32 ns_level;
+	__u32 kthread;
+	__u16 cgroup_bytes;
+	__u16 cgroup_v1;	/* 0: unified hierarchy; else 1 + the controller's subsystem id */
+	char leader_comm[COMM_BYTES];
+	struct file_ref exe;
+	char cgroup_path[CGROUP_BYTES + NAME_BYTES];
+};
+
+struct tally_record {
+	struct record_head head;
+	__u64 now;
+	struct thread_wait wait;
+	__u32 has_site;
+	__u32 state;
+	struct wait_site site;	/* of the wait in progress, if has_site */
+};
+
+struct resolve_record {
+	__u32 tid;
+	__u32 tgid;
+	__u32 ns_tid;
+	__u32 pad;
+};
+
+/* Everything that can go missing, each with its number and the waiting time behind it. */
+enum loss {
+	LOSS_STATE_FULL = 0,	/* no memory for a thread's state: its waits are not counted */
+	LOSS_RING_WAIT,		/* wait records that found the ring full */
+	LOSS_RING_IDENTITY,
+	LOSS_RING_EXIT,		/* final tallies that found the ring full: waits and time lost with them */
+	LOSS_BUDGET,		/* wait records not made: the interval's budget was used up */
+	LOSS_NO_WAKE,		/* waits without a wake-up seen */
+	LOSS_EARLY_WAKE,	/* woken before they were switched out (counted, with zero blocked time) */
+	LOSS_STACK,		/* stacks that could not be unwound */
+	LOSS_NAME_CUT,		/* path components cut at NAME_BYTES, or paths at PATH_BYTES or PATH_LEVELS */
+	LOSS_CLOCK,		/* instants out of order: not counted as waits */
+	LOSS_FOLLOW_FULL,	/* children that could not be followed */
+	LOSSES,
+};
+
+struct loss_count {
+	__u64 count;
+	__u64 ns;
+};
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel types we read, with only the fields we read. CO-RE finds the true
+ * offsets at load time; names that differ between kernels are in compat.h.
+ */
+#ifndef IOWITNESS_KERNEL_H
+#define IOWITNESS_KERNEL_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <linux/bpf.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct kuid {
+	__u32 val;
+};
+
+struct block_device {
+	__u32 bd_dev;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	__u64 __sector;
+	struct block_device *part;
+};
+
+struct super_block {
+	__u32 s_dev;
+	struct dentry *s_root;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	struct super_block *d_sb;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+	struct address_space *i_mapping;
+	unsigned long i_ino;
+	__u32 i_rdev;
+	struct hlist_head i_dentry;
+};
+
+struct folio {
+	struct address_space *mapping;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	struct file *vm_file;
+};
+
+struct mm_struct {
+	struct file *exe_file;
+};
+
+struct kernfs_node {
+	const char *name;
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+	int level;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[4];
+	struct cgroup *dfl_cgrp;
+};
+
+struct cred {
+	struct kuid uid;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct sched_entity {
+	__u64 exec_start;
+};
+
+struct thread_struct {
+	unsigned long sp;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int on_cpu;
+	int pid;
+	int tgid;
+	unsigned in_iowait:1;
+	__u64 start_boottime;
+	char comm[16];
+	struct mm_struct *mm;
+	const struct cred *cred;
+	struct files_struct *files;
+	struct css_set *cgroups;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	struct pid *thread_pid;
+	struct sched_entity se;
+	struct thread_struct thread;
+};
+
+struct wait_queue_entry {
+	unsigned int flags;
+	void *private;
+	void *func;
+};
+
+struct wait_page_queue {
+	struct folio *folio;
+	int bit_nr;
+	struct wait_queue_entry wait;
+};
+
+struct pt_regs {
+	unsigned long r10;
+	unsigned long r8;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long orig_ax;
+	unsigned long ip;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* include/linux/sched.h; the values below have not moved since 4.14. */
+#define TASK_INTERRUPTIBLE	0x0001
+#define TASK_UNINTERRUPTIBLE	0x0002
+#define TASK_DEAD		0x0080
+#define TASK_NOLOAD		0x0400
+#define TASK_FROZEN		0x8000		/* from 6.1 */
+#define PF_FROZEN		0x00010000	/* until 6.1; another flag since, of no effect here */
+#define PF_KTHREAD		0x00200000
+
+#define S_IFMT	0170000
+#define S_IFBLK	0060000
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs keep: settings, the per-thread state, the ring, the counts of losses. */
+#ifndef IOWITNESS_STATE_H
+#define IOWITNESS_STATE_H
+
+#include "compat.h"
+#include "abi.h"
+#include "hist.h"
+
+/* Settings, fixed at load: the verifier removes what a setting switches off. */
+const volatile __u64 slow_ns = 1000000;
+const volatile __u64 min_ns = 0;
+const volatile bool include_self = false;
+const volatile __u32 sample_every = 64;		/* of the short waits, one in this many */
+const volatile __u32 sample_first = 2;		/* and this many of each thread and interval */
+const volatile __u32 budget = 4000;		/* wait records per CPU and interval */
+const volatile bool storage_by_hash = false;
+const volatile bool filter_tgid = false;
+const volatile bool filter_follow = false;
+const volatile bool filter_comm = false;
+const volatile __u64 filter_cgroup = 0;
+const volatile char wanted_comm[COMM_BYTES] = {};
+/* Which argument of a system call is the file descriptor: 1 the first; 0 none. */
+#define SYSCALLS 512
+const volatile __u8 fd_argument[SYSCALLS] = {};
+
+/*
+ * The interval's number, written by the user side. 0 is a closed gate: nothing
+ * is witnessed before all is attached.
+ */
+volatile __u32 epoch = 0;
+
+/* The reader of the walk, whose own waits are left out. */
+volatile __u32 self_tgid = 0;
+
+/* A kernel address, told once the symbols are read; 0: unknown. */
+volatile __u64 wake_page_function = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_wait);
+} thread_storage SEC(".maps");
+
+/* Where there is no task-local storage, and where a means gives thread ids only. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct thread_wait);
+} thread_hash SEC(".maps");
+
+/* A stack taken at sleep, by means that cannot unwind a thread that wakes. */
+struct sleep_site {
+	__u64 start;
+	char comm[COMM_BYTES];
+	struct wait_site site;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct sleep_site);
+} sleep_sites SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+} wanted_tgids SEC(".maps");
+
+/* Threads of a command that is followed: a child inherits its place here. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} followed SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 2 << 20);
+} records SEC(".maps");
+
+/* Per CPU, one each: small state that never outlives a context switch or an interval. */
+struct cpu_state {
+	struct request_ref last;	/* age_ns unused: see completed */
+	__u64 completed;		/* when last completed; 0: a switch or a wait came between */
+	__u32 epoch;			/* of spent */
+	__u32 spent;			/* wait records made */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_state);
+} cpu_states SEC(".maps");
+
+struct scratch {
+	__u64 words[STACK_SCAN_WORDS];
+	struct sleep_site sleep;
+	struct tally_record tally;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOSSES);
+	__type(key, __u32);
+	__type(value, struct loss_count);
+} losses SEC(".maps");
+
+/*
+ * Unflagged waiters leave no mark on the task that a switch-in could test: count
+ * them by a hash of the thread id, so that a zero says "no storage look-up needed".
+ */
+#define HINTS 4096
+__u32 hints[HINTS];
+
+static const struct thread_wait no_wait = {};
+
+INLINE void lose(enum loss which, __u64 count, __u64 ns)
+{
+	__u32 key = which;
+	struct loss_count *loss = bpf_map_lookup_elem(&losses, &key);
+
+	if (loss) {
+		loss->count += count;
+		loss->ns += ns;
+	}
+}
+
+INLINE struct cpu_state *this_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_states, &zero);
+}
+
+INLINE struct scratch *this_scratch(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scratches, &zero);
+}
+
+/* task: typed by the verifier, or NULL where the means gives only a thread id. */
+INLINE struct thread_wait *find_wait(struct task_struct *task, __u32 tid)
+{
+	if (storage_by_hash)
+		return bpf_map_lookup_elem(&thread_hash, &tid);
+	return task ? bpf_task_storage_get(&thread_storage, task, 0, 0) : NULL;
+}
+
+INLINE struct thread_wait *make_wait(struct task_struct *task, __u32 tid)
+{
+	struct thread_wait *wait;
+
+	if (!storage_by_hash)
+		return task ? bpf_task_storage_get(&thread_storage, task, 0,
+						   BPF_LOCAL_STORAGE_GET_F_CREATE) : NULL;
+	wait = bpf_map_lookup_elem(&thread_hash, &tid);
+	if (wait)
+		return wait;
+	bpf_map_update_elem(&thread_hash, &tid, &no_wait, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&thread_hash, &tid);
+}
+
+#endif

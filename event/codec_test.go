@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package event
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func sampleSite() Site {
+	return Site{
+		Syscall: 17, Cgroup: 99, Stack: []uint64{0xffffffff81000001, 0xffffffff81000002},
+		File: File{Ino: 12, Dev: MakeDev(254, 1), Backing: MakeDev(7, 3), Source: ByFD, BlockDevice: true, Path: "/var/lib/x\x1b[2J/\xff\xfe"},
+	}
+}
+
+func samples() []any {
+	site := sampleSite()
+	tally := &Tally{TID: 5, PID: 4, Comm: "fifteen bytes a", Now: 9, Start: 3, Woken: 2, Flags: Flagged | Adopted, Count: 7}
+	tally.Sums[2] = Sum{Count: 7, Blocked: 700, RunQueue: 70}
+	tally.Max[1] = Max{NS: 300, Epoch: 3}
+	tally.Hist[4] = 7
+	withSite := *tally
+	withSite.Site = &site
+	exited := *tally
+	exited.Exited = true
+	return []any{
+		&Wait{TID: 2, PID: 1, Comm: "\x1b[2Jdd", Start: 10, Woken: 20, Runs: 30, Seq: 4, Flags: Flagged | Slow | Joined, CPU: 3,
+			Request: Request{Sector: 8, Dev: MakeDev(7, 0), Bytes: 4096, Op: 1, Age: 40 * time.Nanosecond}, Site: site},
+		&Identity{TID: 2, PID: 1, Comm: "a", LeaderComm: "b", StartTime: 5, UID: 1000, PPID: 1, NSPID: 7, NSLevel: 1,
+			Exe: File{Ino: 3, Dev: 4, Source: ByFD, Path: "/usr/bin/dd"}, Cgroup: 8, CgroupPath: "/docker/abc", CgroupV1: 3},
+		&Identity{TID: 2, PID: 2, Kernel: true, CgroupPath: "/"},
+		tally, &withSite, &exited,
+	}
+}
+
+func TestEncodedRecordsDecodeToThemselves(t *testing.T) {
+	for _, want := range samples() {
+		b := Encode(want)
+		got, n, err := Decode(append(b, 1, 2, 3))
+		if err != nil || n != len(b) {
+			t.Fatalf("%T: %d of %d bytes, %v", want, n, len(b), err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+	}
+}
+
+func TestForeignAndShortRecordsAreRefused(t *testing.T) {
+	for _, record := range samples() {
+		b := Encode(record)
+		for n := range b {
+			if _, _, err := Decode(b[:n]); !errors.Is(err, ErrRecord) {
+				t.Fatalf("%T cut to %d bytes: %v", record, n, err)
+			}
+		}
+		for at := range 8 { // kind, version and size
+			bad := append([]byte(nil), b...)
+			bad[at] ^= 0x55
+			if _, _, err := Decode(bad); !errors.Is(err, ErrRecord) {
+				t.Errorf("%T with byte %d changed: %v", record, at, err)
+			}
+		}
+	}
+	if _, err := DecodeThreadWait(make([]byte, 10), 0); !errors.Is(err, ErrRecord) {
+		t.Error(err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, record := range samples() {
+		f.Add(Encode(record))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		record, n, err := Decode(b)
+		if err != nil {
+			if !errors.Is(err, ErrRecord) {
+				t.Fatal(err)
+			}
+			return
+		}
+		again, m, err := Decode(Encode(record))
+		if err != nil || m != n {
+			t.Fatalf("%+v: %d bytes, then %d: %v", record, n, m, err)
+		}
+		if _, isIdentity := record.(*Identity); !isIdentity && !reflect.DeepEqual(again, record) {
+			// A path may hold a slash within a component, which no file system allows.
+			t.Logf("%+v became %+v", record, again)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+)
+
+// PIDError says that a process to watch does not exist.
+type PIDError struct{ PID uint32 }
+
+func (e *PIDError) Error() string { return fmt.Sprintf("there is no process with pid %d", e.PID) }
+
+// ids are the numbers of threads in the initial pid namespace, by their number
+// in the caller's.
+type ids struct{ tid, tgid map[uint32]uint32 }
+
+const resolveSize = 16
+
+func (w *Witness) resolveIDs() (ids, error) {
+	r := ids{tid: map[uint32]uint32{}, tgid: map[uint32]uint32{}}
+	err := w.readIter(w.resolve, func(b []byte) (int, error) {
+		if len(b) < resolveSize {
+			return 0, fmt.Errorf("%d bytes", len(b))
+		}
+		tid, tgid, seen := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:])
+		r.tid[seen] = tid
+		if tid == tgid {
+			r.tgid[seen] = tgid
+		}
+		return resolveSize, nil
+	})
+	return r, err
+}
+
+// globalThread is a thread's number in the initial pid namespace.
+func (w *Witness) globalThread(tid uint32) (uint32, error) {
+	if w.resolve == nil {
+		return tid, nil
+	}
+	r, err := w.resolveIDs()
+	if err != nil {
+		return 0, err
+	}
+	if global, ok := r.tid[tid]; ok {
+		return global, nil
+	}
+	return 0, fmt.Errorf("there is no thread with id %d", tid)
+}
+
+func (w *Witness) wantPIDs(pids []uint32) error {
+	if len(pids) == 0 {
+		return nil
+	}
+	var r ids
+	if w.resolve != nil {
+		var err error
+		if r, err = w.resolveIDs(); err != nil {
+			return err
+		}
+	}
+	for _, pid := range pids {
+		global, ok := pid, true
+		if w.resolve != nil {
+			global, ok = r.tgid[pid]
+		} else if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+			ok = false
+		}
+		if !ok {
+			return &PIDError{pid}
+		}
+		if err := w.collection.Maps["wanted_tgids"].Put(global, uint8(1)); err != nil {
+			return fmt.Errorf("more processes to watch than fit: %w", err)
+		}
+	}
+	return nil
+}
+
+// Follow witnesses a thread, by its id in the caller's pid namespace, and all
+// that descends from it from now on.
+func (w *Witness) Follow(tid uint32) error {
+	global, err := w.globalThread(tid)
+	if err != nil {
+		return err
+	}
+	return w.collection.Maps["followed"].Put(global, uint8(1))
+}
+
+// Unfollow forgets a thread; its descendants stay followed.
+func (w *Witness) Unfollow(tid uint32) error {
+	global, err := w.globalThread(tid)
+	if err != nil {
+		return err
+	}
+	return w.collection.Maps["followed"].Delete(global)
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+// The object is committed, so that building needs only Go; CI regenerates it and compares.
+//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target amd64 -go-package probe wait ../bpf/wait.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 -I/usr/include/x86_64-linux-gnu

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+// ErrUnsupported is wrapped by errors that say that this kernel, or these
+// privileges, cannot witness waits.
+var ErrUnsupported = errors.New("waits cannot be witnessed here")
+
+// kernelBTF is the kernel's type information and whether the kernel itself offers it.
+func kernelBTF(path string) (spec *btf.Spec, own bool, err error) {
+	if path == "" {
+		spec, err = btf.LoadKernelSpec()
+		if err != nil {
+			return nil, false, fmt.Errorf("%w: the kernel has no BTF type information (CONFIG_DEBUG_INFO_BTF): "+
+				"give a file with it by --btf", ErrUnsupported)
+		}
+		return spec, true, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	spec, err = btf.LoadSpecFromReader(f)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s holds no BTF: %w", path, err)
+	}
+	return spec, false, nil
+}
+
+// load tries the means in order of preference.
+func load(o *Options) (*Witness, error) {
+	// Before 5.11 maps count against RLIMIT_MEMLOCK; a failure shows at the map, with its own reason.
+	_ = rlimit.RemoveMemlock()
+	types, own, err := kernelBTF(o.BTF)
+	if err != nil {
+		return nil, err
+	}
+	means := preference
+	if o.Via != "" {
+		means = []Means{o.Via}
+	}
+	var refused []string
+	for _, via := range means {
+		w, err := loadBy(o, via, types, own)
+		if err == nil {
+			return w, nil
+		}
+		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+		if o.Via != "" || errors.Is(err, unix.EPERM) && via == TP {
+			break
+		}
+	}
+	return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(refused, "; "))
+}
+
+// reason shortens a verifier's log to what a person can act on.
+func reason(err error) string {
+	var verifier *ebpf.VerifierError
+	if errors.As(err, &verifier) {
+		return fmt.Sprintf("the kernel's verifier refused it (%v)", verifier.Cause)
+	}
+	if errors.Is(err, unix.EPERM) {
+		return "not permitted (" + err.Error() + ")"
+	}
+	return err.Error()
+}
+
+// programsFor leaves only the programs of one means in the collection.
+func programsFor(spec *ebpf.CollectionSpec, via Means, follow, walks bool) {
+	keep := map[string]bool{walkProgram: walks, resolveProgram: walks}
+	for _, p := range Table {
+		if !p.Follow || follow {
+			keep[p.Programs[via]] = true
+		}
+	}
+	for name := range spec.Programs {
+		if !keep[name] {
+			delete(spec.Programs, name)
+		}
+	}
+}
+
+func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *Witness, err error) {
+	spec, err := loadWait()
+	if err != nil {
+		return nil, err
+	}
+	w := &Witness{Means: via, ByHash: via != TPBTF, options: o}
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	var forkChild uint32
+	if via == TP {
+		if w.tracefs, err = openTracefs(); err != nil {
+			return nil, err
+		}
+		if forkChild, err = checkFormats(w.tracefs); err != nil {
+			return nil, err
+		}
+	}
+	programsFor(spec, via, o.Follow, own)
+	if err := o.configure(spec, via, w.ByHash, forkChild, v1Subsystems(types)); err != nil {
+		return nil, err
+	}
+	w.collection, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
+		Programs: ebpf.ProgramOptions{KernelTypes: types},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, w.attach()
+}
+
+// checkFormats compares the plain tracepoints' fields with what wait.bpf.c reads.
+func checkFormats(t *tracefs) (forkChild uint32, err error) {
+	for _, want := range []struct {
+		group, name, field string
+		offset             uint32
+	}{
+		{"sched", "sched_switch", "prev_state", 32},
+		{"sched", "sched_switch", "next_pid", 56},
+		{"sched", "sched_waking", "pid", 24},
+		{"block", "block_rq_complete", "dev", 8},
+		{"block", "block_rq_complete", "sector", 16},
+		{"block", "block_rq_complete", "nr_sector", 24},
+	} {
+		offsets, err := t.offsets(want.group, want.name)
+		if err != nil {
+			return 0, err
+		}
+		if got, ok := offsets[want.field]; !ok || got != want.offset {
+			return 0, fmt.Errorf("tracepoint %s:%s has its field %s elsewhere than iowitness reads it",
+				want.group, want.name, want.field)
+		}
+	}
+	offsets, err := t.offsets("sched", "sched_process_fork")
+	return offsets["child_pid"], err
+}
+
+func (w *Witness) attach() error {
+	for _, p := range Table {
+		program := w.collection.Programs[p.Programs[w.Means]]
+		if program == nil {
+			continue
+		}
+		l, err := w.attachProbe(p, program)
+		if err != nil && !p.Optional {
+			return fmt.Errorf("attaching to %s:%s: %w", p.Group, p.Point, err)
+		}
+		if err != nil {
+			w.Notes = append(w.Notes, fmt.Sprintf("%s:%s cannot be witnessed (%s): %s", p.Group, p.Point, reason(err), p.Without))
+			continue
+		}
+		w.links = append(w.links, l)
+	}
+	return w.attachWalks()
+}
+
+func (w *Witness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error) {
+	switch w.Means {
+	case TPBTF:
+		return link.AttachTracing(link.TracingOptions{Program: program})
+	case RawTP:
+		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
+	}
+	return attachTracepoint(w.tracefs, p, program)
+}
+
+func (w *Witness) attachWalks() error {
+	for name, to := range map[string]**link.Iter{walkProgram: &w.walk, resolveProgram: &w.resolve} {
+		program := w.collection.Programs[name]
+		if program == nil {
+			continue
+		}
+		iter, err := link.AttachIter(link.IterOptions{Program: program})
+		if err != nil {
+			return fmt.Errorf("iterating over threads: %w", err)
+		}
+		*to = iter
+	}
+	return nil
+}

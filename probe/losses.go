@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Loss is something that can go missing: how often it did since the start, and
+// the waiting time behind it.
+type Loss struct {
+	ID    string // as in JSON
+	Title string // in words, after the count
+	Count uint64
+	NS    uint64
+}
+
+// lossNames are in the order of enum loss of bpf/abi.h.
+var lossNames = []Loss{
+	{ID: "state_full", Title: "waits not counted: no memory for the thread's state"},
+	{ID: "ring_wait", Title: "wait records lost: the ring was full"},
+	{ID: "ring_identity", Title: "identities lost: the ring was full"},
+	{ID: "ring_exit", Title: "waits of ended threads lost: the ring was full"},
+	{ID: "budget", Title: "wait records not made: the interval's budget was used up"},
+	{ID: "no_wake", Title: "waits whose wake-up was not seen"},
+	{ID: "early_wake", Title: "waits woken before they were switched out"},
+	{ID: "stack", Title: "stacks not taken"},
+	{ID: "name_cut", Title: "names cut"},
+	{ID: "clock", Title: "waits not counted: instants out of order"},
+	{ID: "follow_full", Title: "children not followed: too many"},
+}
+
+type lossCount struct{ Count, NS uint64 }
+
+// Losses are all counts since the start, zero ones included.
+func (w *Witness) Losses() ([]Loss, error) {
+	losses := append([]Loss(nil), lossNames...)
+	for i := range losses {
+		var perCPU []lossCount
+		if err := w.collection.Maps["losses"].Lookup(uint32(i), &perCPU); err != nil {
+			return nil, err
+		}
+		for _, c := range perCPU {
+			losses[i].Count += c.Count
+			losses[i].NS += c.NS
+		}
+	}
+	return append(losses, Loss{ID: "undecoded", Title: "records not understood", Count: w.undecoded}), nil
+}
+
+// RunStats is what the kernel measured of the programs: only while BPF
+// statistics are on.
+type RunStats struct {
+	Runs    uint64
+	Runtime time.Duration
+	Misses  uint64 // runs that the recursion guard skipped
+}
+
+// Stats adds up all programs since they were loaded. misses of programs are
+// counted also while statistics are off.
+func (w *Witness) Stats() (sum RunStats, err error) {
+	for _, p := range w.collection.Programs {
+		stats, err := p.Stats()
+		if err != nil {
+			return sum, err
+		}
+		sum.Runs += stats.RunCount
+		sum.Runtime += stats.Runtime
+		sum.Misses += stats.RecursionMisses
+	}
+	return sum, nil
+}
+
+// EnableStats lets the kernel measure BPF programs until the result is closed.
+// It costs each run of every BPF program on the machine some tens of nanoseconds.
+func EnableStats() (interface{ Close() error }, error) {
+	return ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+}

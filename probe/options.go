@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+)
+
+// Options is what to witness, and how finely. The zero value of a field means
+// its default, or no filter.
+type Options struct {
+	Slow        time.Duration // a wait this long is always recorded with its stack; default 1 ms
+	Min         time.Duration // shorter waits are left out altogether
+	SampleEvery uint32        // of the shorter waits one in this many is recorded; default 64
+	SampleFirst uint32        // and the first few of each thread and interval; default 2
+	Budget      uint32        // wait records per CPU and interval; default 4,000
+	RingBytes   uint32        // of the ring of records, a power of two; default 2 MiB
+
+	PIDs        []uint32 // only these processes, as the caller's pid namespace numbers them
+	Comm        string   // only threads of this name, up to 15 bytes
+	Cgroup      uint64   // only threads in this cgroup (kernfs id) or below
+	Follow      bool     // only threads given to Follow and their descendants
+	IncludeSelf bool     // also the calling process
+
+	FDArguments [512]uint8 // by system call: which argument is the file's descriptor, from 1
+	BTF         string     // file with the kernel's BTF, where the kernel does not offer its own
+	Via         Means      // only this means
+	States      uint32     // threads in the hash of states, where there is no task storage; default 16,384
+}
+
+func (o *Options) fill() {
+	def := func(v *uint32, d uint32) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if o.Slow == 0 {
+		o.Slow = time.Millisecond
+	}
+	def(&o.SampleEvery, 64)
+	def(&o.SampleFirst, 2)
+	def(&o.Budget, 4000)
+	def(&o.RingBytes, 2<<20)
+	def(&o.States, 16384)
+}
+
+// configure writes the options into the programs' constants.
+func (o *Options) configure(spec *ebpf.CollectionSpec, via Means, hash bool, forkChild uint32, v1 [4]uint8) error {
+	var comm [16]byte
+	copy(comm[:15], o.Comm)
+	for name, value := range map[string]any{
+		"slow_ns": uint64(o.Slow), "min_ns": uint64(o.Min),
+		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
+		"include_self": o.IncludeSelf, "storage_by_hash": hash,
+		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
+		"filter_cgroup": o.Cgroup, "wanted_comm": comm,
+		"fd_argument": o.FDArguments, "fork_child_at": forkChild, "v1_subsystems": v1,
+	} {
+		v, ok := spec.Variables[name]
+		if !ok {
+			return fmt.Errorf("the kernel side has no setting %s", name)
+		}
+		if err := v.Set(value); err != nil {
+			return fmt.Errorf("setting %s: %w", name, err)
+		}
+	}
+	spec.Maps["records"].MaxEntries = o.RingBytes
+	spec.Maps["thread_hash"].MaxEntries = o.States
+	return nil
+}
+
+// v1Subsystems are the kernel's numbers of the controllers whose v1 hierarchies
+// tell a thread's cgroup, each plus one. Only BTF knows them.
+func v1Subsystems(kernel *btf.Spec) (ids [4]uint8) {
+	var enum *btf.Enum
+	if kernel.TypeByName("cgroup_subsys_id", &enum) != nil {
+		return ids
+	}
+	n := 0
+	for _, name := range []string{"memory_cgrp_id", "io_cgrp_id", "pids_cgrp_id", "cpu_cgrp_id"} {
+		for _, value := range enum.Values {
+			if value.Name == name {
+				ids[n] = uint8(value.Value) + 1
+				n++
+			}
+		}
+	}
+	return ids
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package probe chooses, loads, attaches, counts and closes what witnesses the
+// kernel. Its table describes each probe once.
+package probe
+
+import "fmt"
+
+// Means is a way to witness a point of the kernel.
+type Means string
+
+// The means, by the ids used in documents, JSON and messages.
+const (
+	TPBTF Means = "tp_btf" // BTF tracepoint: typed arguments, read directly
+	RawTP Means = "raw_tp" // raw tracepoint: the same arguments, untyped
+	TP    Means = "tp"     // plain tracepoint: the fields of its format file
+)
+
+// preference is the order in which the means are tried.
+var preference = []Means{TPBTF, RawTP, TP}
+
+// ParseMeans reads the id of a means.
+func ParseMeans(id string) (Means, error) {
+	for _, m := range preference {
+		if string(m) == id {
+			return m, nil
+		}
+	}
+	return "", fmt.Errorf("no means %q: choose one of %v", id, preference)
+}
+
+// Probe is one point of the kernel and the program for each means of witnessing it.
+type Probe struct {
+	ID       string // as it appears in documents and JSON
+	Group    string // the tracepoint's subsystem
+	Point    string // the tracepoint's name
+	Witness  string // what it tells, in a few words
+	Programs map[Means]string
+	Optional bool // without it the main job is still done: what is lost is in Without
+	Without  string
+	Follow   bool // only used to follow a command's children
+}
+
+// Table is all that is witnessed. All probes of a run use the same means,
+// because they share the threads' state.
+var Table = []Probe{
+	{
+		ID: "switch", Group: "sched", Point: "sched_switch", Witness: "a thread stops running and another runs",
+		Programs: map[Means]string{TPBTF: "switch_tp_btf", RawTP: "switch_raw_tp", TP: "switch_tp"},
+	},
+	{
+		ID: "waking", Group: "sched", Point: "sched_waking", Witness: "a waiting thread is woken",
+		Programs: map[Means]string{TPBTF: "waking_tp_btf", RawTP: "waking_raw_tp", TP: "waking_tp"},
+	},
+	{
+		ID: "complete", Group: "block", Point: "block_rq_complete", Witness: "a block request is completed",
+		Programs: map[Means]string{TPBTF: "complete_tp_btf", RawTP: "complete_raw_tp", TP: "complete_tp"},
+		Optional: true, Without: "waits are not joined to block requests: devices come from the file systems only",
+	},
+	{
+		ID: "fork", Group: "sched", Point: "sched_process_fork", Witness: "a followed thread has a child",
+		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", TP: "fork_tp"}, Follow: true,
+	},
+}
+
+// walks are the iterators over all threads: not tracepoints, so not in the table.
+const (
+	walkProgram    = "walk"
+	resolveProgram = "resolve"
+)
