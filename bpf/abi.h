@@ -90,7 +90,7 @@ struct thread_wait {
 	__u32 in_epoch;		/* waits ended in this epoch */
 	__u32 tid;
 	__u32 tgid;
-	__u32 pad;
+	__u32 last;		/* flags of the wait before */
 	__u64 cset;		/* identity as last told, compared by address only */
 	__u64 mm;
 	__u64 cred;

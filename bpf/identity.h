@@ -135,7 +135,7 @@ SUBPROGRAM int tell_identity(struct task_struct *task)
 	who->exe.path_bytes = 0;
 	exe = who->kthread ? NULL : BPF_CORE_READ(task, mm, exe_file);
 	put_file(&who->exe, exe, FILE_FD);
-	bpf_ringbuf_submit(who, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(who, ring_wakeup());
 	return 1;
 }
 

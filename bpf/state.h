@@ -18,7 +18,8 @@ const volatile bool storage_by_hash = false;
 const volatile bool filter_tgid = false;
 const volatile bool filter_follow = false;
 const volatile bool filter_comm = false;
-const volatile __u64 filter_cgroup = 0;
+const volatile __u64 filter_cgroup = 0;		/* kernfs id, within one hierarchy: */
+const volatile __u8 filter_subsystem = 0;	/* 0: the unified one; else 1 + the v1 controller's id */
 const volatile char wanted_comm[COMM_BYTES] = {};
 /* Which argument of a system call is the file descriptor: 1 the first; 0 none. */
 #define SYSCALLS 512
@@ -86,6 +87,15 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 2 << 20);
 } records SEC(".maps");
+
+/* The reader sleeps until this much waits for it. */
+#define RING_WAKE_BYTES (256 << 10)
+
+INLINE __u64 ring_wakeup(void)
+{
+	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= RING_WAKE_BYTES ?
+		BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
 
 /* Per CPU, one each: small state that never outlives a context switch or an interval. */
 struct cpu_state {

@@ -33,8 +33,9 @@ INLINE bool comm_is_wanted(struct task_struct *task)
 
 SUBPROGRAM int cgroup_is_wanted(struct task_struct *task)
 {
-	__u16 v1;
-	struct kernfs_node *kn = cgroup_of(task, &v1);
+	struct css_set *cset = BPF_CORE_READ(task, cgroups);
+	struct kernfs_node *kn = filter_subsystem ? v1_cgroup(cset, filter_subsystem - 1) :
+						    BPF_CORE_READ(cset, dfl_cgrp, kn);
 	int level;
 
 	for (level = 0; kn && level < CGROUP_LEVELS; level++) {
@@ -124,11 +125,12 @@ SUBPROGRAM int put_site(struct wait_site *site, struct task_struct *task)
 	return 0;
 }
 
+/* At sleep nobody knows how long it will be: a thread whose last wait was slow is likely to wait so again. */
 INLINE bool would_sample(struct thread_wait *wait, __u32 now_epoch)
 {
 	__u32 next = (wait->epoch == now_epoch ? wait->in_epoch : 0) + 1;
 
-	return next <= sample_first || next % sample_every == 0;
+	return next <= sample_first || next % sample_every == 0 || wait->last & WAIT_SLOW;
 }
 
 /* Where a waking thread cannot be unwound: look now, at sleep, at the current thread. */
@@ -224,7 +226,7 @@ SUBPROGRAM int record_wait(struct thread_wait *wait, struct task_struct *task, s
 		BPF_CORE_READ_STR_INTO(&record->head.comm, task, comm);
 		put_site(&record->site, task);
 	}
-	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(record, ring_wakeup());
 	return 0;
 }
 
@@ -291,6 +293,7 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	if (wait->request.dev && !(ended.flags & (WAIT_NO_WAKE | WAIT_EARLY_WAKE)))
 		ended.flags |= WAIT_JOINED;
 	count_wait(wait, &ended, now_epoch);
+	wait->last = ended.flags;
 
 	ended.flags = sample(wait, now_epoch, ended.flags);
 	if (ended.flags == NOT_SAMPLED)
@@ -327,7 +330,7 @@ SUBPROGRAM int tell_exit(struct thread_wait *wait, struct task_struct *task, __u
 			__builtin_memcpy(&record->wait, wait, sizeof(record->wait));
 			record->has_site = 0;
 			record->state = TASK_DEAD;
-			bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+			bpf_ringbuf_submit(record, ring_wakeup());
 		} else {
 			lose(LOSS_RING_EXIT, wait->count - wait->walked,
 			     wait->sums[0].blocked_ns + wait->sums[1].blocked_ns +

@@ -4,6 +4,7 @@ package probe
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -22,7 +23,7 @@ type Options struct {
 
 	PIDs        []uint32 // only these processes, as the caller's pid namespace numbers them
 	Comm        string   // only threads of this name, up to 15 bytes
-	Cgroup      uint64   // only threads in this cgroup (kernfs id) or below
+	Cgroup      Cgroup   // only threads in this cgroup or below
 	Follow      bool     // only threads given to Follow and their descendants
 	IncludeSelf bool     // also the calling process
 
@@ -30,6 +31,12 @@ type Options struct {
 	BTF         string     // file with the kernel's BTF, where the kernel does not offer its own
 	Via         Means      // only this means
 	States      uint32     // threads in the hash of states, where there is no task storage; default 16,384
+}
+
+// Cgroup is a cgroup to watch. Ids are unique only within a hierarchy.
+type Cgroup struct {
+	ID         uint64 // kernfs id: the inode of its directory; 0: no filter
+	Controller string // of the v1 hierarchy, such as "memory" or "blkio"; "" is the unified one
 }
 
 func (o *Options) fill() {
@@ -49,7 +56,12 @@ func (o *Options) fill() {
 }
 
 // configure writes the options into the programs' constants.
-func (o *Options) configure(spec *ebpf.CollectionSpec, via Means, hash bool, forkChild uint32, v1 [4]uint8) error {
+func (o *Options) configure(spec *ebpf.CollectionSpec, hash bool, forkChild uint32, kernel *btf.Spec) error {
+	subsystems := subsystemIDs(kernel)
+	subsystem, known := subsystems[o.Cgroup.Controller]
+	if !known && o.Cgroup.Controller != "" {
+		return fmt.Errorf("the kernel does not tell threads' cgroups in the hierarchy of the controller %s", o.Cgroup.Controller)
+	}
 	var comm [16]byte
 	copy(comm[:15], o.Comm)
 	for name, value := range map[string]any{
@@ -57,8 +69,8 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, via Means, hash bool, for
 		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
 		"include_self": o.IncludeSelf, "storage_by_hash": hash,
 		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
-		"filter_cgroup": o.Cgroup, "wanted_comm": comm,
-		"fd_argument": o.FDArguments, "fork_child_at": forkChild, "v1_subsystems": v1,
+		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": comm,
+		"fd_argument": o.FDArguments, "fork_child_at": forkChild, "v1_subsystems": v1Hierarchies(subsystems),
 	} {
 		v, ok := spec.Variables[name]
 		if !ok {
@@ -73,20 +85,30 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, via Means, hash bool, for
 	return nil
 }
 
-// v1Subsystems are the kernel's numbers of the controllers whose v1 hierarchies
-// tell a thread's cgroup, each plus one. Only BTF knows them.
-func v1Subsystems(kernel *btf.Spec) (ids [4]uint8) {
+// subsystemIDs are the kernel's numbers of its cgroup controllers, each plus
+// one. They depend on the kernel's configuration: only BTF knows them.
+func subsystemIDs(kernel *btf.Spec) map[string]uint8 {
+	ids := map[string]uint8{}
 	var enum *btf.Enum
 	if kernel.TypeByName("cgroup_subsys_id", &enum) != nil {
 		return ids
 	}
+	for _, value := range enum.Values {
+		if name, ok := strings.CutSuffix(value.Name, "_cgrp_id"); ok {
+			ids[name] = uint8(value.Value) + 1
+		}
+	}
+	ids["blkio"] = ids["io"] // the controller's name in v1
+	return ids
+}
+
+// v1Hierarchies are the controllers whose v1 hierarchies name a thread's cgroup, best first.
+func v1Hierarchies(subsystems map[string]uint8) (ids [4]uint8) {
 	n := 0
-	for _, name := range []string{"memory_cgrp_id", "io_cgrp_id", "pids_cgrp_id", "cpu_cgrp_id"} {
-		for _, value := range enum.Values {
-			if value.Name == name {
-				ids[n] = uint8(value.Value) + 1
-				n++
-			}
+	for _, name := range []string{"memory", "io", "pids", "cpu"} {
+		if id := subsystems[name]; id != 0 {
+			ids[n] = id
+			n++
 		}
 	}
 	return ids

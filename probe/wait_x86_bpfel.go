@@ -115,7 +115,7 @@ type waitThreadWait struct {
 	InEpoch uint32
 	Tid     uint32
 	Tgid    uint32
-	Pad     uint32
+	Last    uint32
 	Cset    uint64
 	Mm      uint64
 	Cred    uint64
@@ -171,6 +171,7 @@ const (
 	waitVarFilterCgroup     = "filter_cgroup"
 	waitVarFilterComm       = "filter_comm"
 	waitVarFilterFollow     = "filter_follow"
+	waitVarFilterSubsystem  = "filter_subsystem"
 	waitVarFilterTgid       = "filter_tgid"
 	waitVarForkChildAt      = "fork_child_at"
 	waitVarHints            = "hints"
@@ -270,6 +271,7 @@ type waitVariableSpecs struct {
 	FilterCgroup     *ebpf.VariableSpec `ebpf:"filter_cgroup"`
 	FilterComm       *ebpf.VariableSpec `ebpf:"filter_comm"`
 	FilterFollow     *ebpf.VariableSpec `ebpf:"filter_follow"`
+	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	ForkChildAt      *ebpf.VariableSpec `ebpf:"fork_child_at"`
 	Hints            *ebpf.VariableSpec `ebpf:"hints"`
@@ -341,6 +343,7 @@ type waitVariables struct {
 	FilterCgroup     *ebpf.Variable `ebpf:"filter_cgroup"`
 	FilterComm       *ebpf.Variable `ebpf:"filter_comm"`
 	FilterFollow     *ebpf.Variable `ebpf:"filter_follow"`
+	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
 	ForkChildAt      *ebpf.Variable `ebpf:"fork_child_at"`
 	Hints            *ebpf.Variable `ebpf:"hints"`

@@ -31,6 +31,7 @@ type Witness struct {
 	resolve    *link.Iter
 	ring       *ringbuf.Reader
 	epoch      uint32
+	record     ringbuf.Record
 	buf        []byte
 	undecoded  uint64
 }
@@ -175,20 +176,21 @@ func (w *Witness) walkHash(tell func(*event.Tally)) (n int, err error) {
 	return n, states.Err()
 }
 
-// Drain gives the records that wait in the ring, in the order in which they were
-// made: *event.Wait, *event.Identity, and *event.Tally of threads that have ended.
-func (w *Witness) Drain(tell func(any)) error {
-	w.ring.SetDeadline(time.Unix(1, 0)) // poll only
-	var record ringbuf.Record
+// Drain gives the records of the ring in the order in which they were made:
+// *event.Wait, *event.Identity, and *event.Tally of threads that have ended. It
+// returns at the deadline or when interrupted; at a deadline that has passed it
+// only empties the ring.
+func (w *Witness) Drain(deadline time.Time, tell func(any)) error {
+	w.ring.SetDeadline(deadline)
 	for {
-		err := w.ring.ReadInto(&record)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		err := w.ring.ReadInto(&w.record)
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
 			return nil
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("reading the ring of records: %w", err)
 		}
-		decoded, _, err := event.Decode(record.RawSample)
+		decoded, _, err := event.Decode(w.record.RawSample)
 		if err != nil {
 			w.undecoded++
 			continue
@@ -197,10 +199,8 @@ func (w *Witness) Drain(tell func(any)) error {
 	}
 }
 
-// RingFill is how full the ring of records is, from 0 to 1.
-func (w *Witness) RingFill() float64 {
-	return float64(w.ring.AvailableBytes()) / float64(w.ring.BufferSize())
-}
+// Interrupt makes Drain return early. It may be called by any goroutine.
+func (w *Witness) Interrupt() { _ = w.ring.Flush() }
 
 // Close detaches and frees everything. It may be called more than once.
 func (w *Witness) Close() error {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blame
+
+import (
+	"encoding/binary"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// Names turns kernel addresses and system call numbers into names.
+type Names interface {
+	// Stack names the functions of a stack, innermost first; nil if symbols cannot be had.
+	Stack(addresses []uint64) []string
+	// Syscall names a system call; "" if it has no known name.
+	Syscall(nr int32) string
+}
+
+// maxSites bounds the memory of classified stacks; a machine has some hundreds.
+const maxSites = 4096
+
+// verdict is what a stack and its circumstances say.
+type verdict struct {
+	cause Cause
+	stack []string
+}
+
+// judge classifies stacks, each combination of stack and circumstances once.
+type judge struct {
+	names    Names
+	verdicts map[string]verdict
+	key      []byte
+}
+
+func newJudge(names Names) *judge {
+	return &judge{names: names, verdicts: map[string]verdict{}}
+}
+
+const circumstances = event.Flagged | event.Interruptible | event.Joined
+
+func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
+	j.key = binary.NativeEndian.AppendUint32(j.key[:0], uint32(flags&circumstances))
+	j.key = binary.NativeEndian.AppendUint32(j.key, uint32(site.Syscall))
+	for _, address := range site.Stack {
+		j.key = binary.NativeEndian.AppendUint64(j.key, address)
+	}
+	if v, ok := j.verdicts[string(j.key)]; ok {
+		return v
+	}
+	v := verdict{stack: j.names.Stack(site.Stack)}
+	v.cause = Classify(Evidence{
+		Stack:         v.stack,
+		Flagged:       flags&event.Flagged != 0,
+		Interruptible: flags&event.Interruptible != 0,
+		Joined:        flags&event.Joined != 0,
+		Syscall:       j.names.Syscall(site.Syscall),
+		Kernel:        isKernelThread(v.stack),
+	})
+	if len(j.verdicts) >= maxSites {
+		clear(j.verdicts)
+	}
+	j.verdicts[string(j.key)] = v
+	return v
+}
+
+// isKernelThread looks at the outermost frames: a user thread came in by a
+// system call, a fault or an interrupt.
+func isKernelThread(stack []string) bool {
+	for _, name := range stack[max(0, len(stack)-4):] {
+		if name == "kthread" || name == "ret_from_fork" || name == "ret_from_fork_asm" {
+			return true
+		}
+	}
+	return false
+}
+
+// device says which device a wait was for, and how we know.
+func device(cause Cause, flags event.Flags, request event.Request, file event.File) (event.Dev, DeviceSource) {
+	switch {
+	case !cause.Storage():
+		return 0, NoDevice
+	case flags&event.Joined != 0 && endsWithRequest(cause):
+		return request.Dev, ByRequest
+	case file.Source != event.NoFile && file.BlockDevice:
+		return file.Dev, ByFile
+	case file.Backing != 0:
+		return file.Backing, BySuperblock
+	case file.Source != event.NoFile:
+		return file.Dev, BySuperblock
+	}
+	return 0, NoDevice
+}
+
+// endsWithRequest is false for waits that a timer, a lock or another process
+// ends: a completion on the same CPU just before their wake-up is chance.
+func endsWithRequest(cause Cause) bool {
+	switch cause {
+	case DirtyThrottle, CgroupThrottle, InodeLock, MmapLock, FSFrozen, NFS, FUSE, IOUringIdle, NotStorage, Reclaim:
+		return false
+	}
+	return true
+}

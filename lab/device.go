@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lab makes devices, file systems and workloads of known truth for
+// tests and benchmarks. It needs root. No product code uses it.
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// Device is a block device of a test.
+type Device struct {
+	Path string // e.g. /dev/loop3
+	Name string // e.g. loop3
+	Dev  event.Dev
+}
+
+// NeedRoot skips a test that has no privileges at all to make devices.
+func NeedRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+}
+
+// Dir is a directory in memory (tmpfs), where the kernel has one.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "iowitness")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// Run runs a command to its end; its failure is the test's.
+func Run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// Loop makes a loop device of some MiB over a file in memory.
+func Loop(t testing.TB, mib int64) Device {
+	t.Helper()
+	return LoopOver(t, filepath.Join(Dir(t), "disk.img"), mib)
+}
+
+// LoopOver makes a loop device over a file that it makes.
+func LoopOver(t testing.TB, file string, mib int64) Device {
+	t.Helper()
+	NeedRoot(t)
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, mib<<20); err != nil {
+		t.Fatal(err)
+	}
+	path := Run(t, "losetup", "--find", "--show", file)
+	t.Cleanup(func() { exec.Command("losetup", "--detach", path).Run() })
+	return DeviceAt(t, path)
+}
+
+// DeviceAt is the device of a node.
+func DeviceAt(t testing.TB, path string) Device {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	return Device{
+		Path: path, Name: filepath.Base(path),
+		Dev: event.MakeDev(unix.Major(st.Rdev), unix.Minor(st.Rdev)),
+	}
+}
+
+// Mount makes a file system on a device and mounts it.
+func Mount(t testing.TB, d Device, fstype, options string, mkfs ...string) string {
+	t.Helper()
+	tool := "mkfs." + fstype
+	if _, err := exec.LookPath(tool); err != nil {
+		t.Skipf("%s is not installed", tool)
+	}
+	force := map[string]string{"ext4": "-F", "xfs": "-f", "btrfs": "-f"}[fstype]
+	Run(t, tool, append(append([]string{force}, mkfs...), d.Path)...)
+	dir := t.TempDir()
+	flags := []string{"-t", fstype}
+	if options != "" {
+		flags = append(flags, "-o", options)
+	}
+	Run(t, "mount", append(flags, d.Path, dir)...)
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			unix.Unmount(dir, unix.MNT_DETACH)
+		}
+	})
+	return dir
+}
+
+// DropCaches empties the page cache, so that the next reads come from the devices.
+func DropCaches(t testing.TB) {
+	t.Helper()
+	unix.Sync()
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Throttle limits a device for a new blkio cgroup (v1) and returns the cgroup's
+// directory: a device of known delay, where device mapper and null_blk are
+// missing. kind is read_iops, write_iops, read_bps or write_bps.
+func Throttle(t testing.TB, d Device, kind string, limit int) string {
+	t.Helper()
+	const root = "/sys/fs/cgroup/blkio"
+	if _, err := os.Stat(filepath.Join(root, "blkio.throttle."+kind+"_device")); err != nil {
+		t.Skip("no blkio throttling (cgroup v1) here")
+	}
+	dir, err := os.MkdirTemp(root, "iowitness")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	rule := fmt.Sprintf("%d:%d %d", d.Dev.Major(), d.Dev.Minor(), limit)
+	if err := os.WriteFile(filepath.Join(dir, "blkio.throttle."+kind+"_device"), []byte(rule), 0); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

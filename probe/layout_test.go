@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// record is a record laid out by the object file's own type information.
+type record struct {
+	t *testing.T
+	s *btf.Struct
+	b []byte
+}
+
+func newRecord(t *testing.T, name string, kind event.Kind) *record {
+	t.Helper()
+	spec, err := loadWait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *btf.Struct
+	if err := spec.Types.TypeByName(name, &s); err != nil {
+		t.Fatal(err)
+	}
+	r := &record{t, s, make([]byte, s.Size)}
+	r.set("head.kind", uint64(kind))
+	r.set("head.version", event.Version)
+	r.set("head.size", uint64(s.Size))
+	return r
+}
+
+// find gives the offset and size of a field such as "wait.sums.2.count".
+func find(t *testing.T, typ btf.Type, path []string) (offset, size uint32) {
+	t.Helper()
+	typ = btf.UnderlyingType(typ)
+	if len(path) == 0 {
+		n, err := btf.Sizeof(typ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return 0, uint32(n)
+	}
+	switch x := typ.(type) {
+	case *btf.Struct:
+		for _, m := range x.Members {
+			if m.Name == path[0] {
+				offset, size = find(t, m.Type, path[1:])
+				return offset + m.Offset.Bytes(), size
+			}
+		}
+	case *btf.Array:
+		i, err := strconv.Atoi(path[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := btf.Sizeof(x.Type)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offset, size = find(t, x.Type, path[1:])
+		return offset + uint32(i*n), size
+	}
+	t.Fatalf("no field %v in %v", path, typ)
+	return 0, 0
+}
+
+func (r *record) set(path string, value uint64) {
+	r.t.Helper()
+	offset, size := find(r.t, r.s, strings.Split(path, "."))
+	var b [8]byte
+	binary.NativeEndian.PutUint64(b[:], value)
+	copy(r.b[offset:offset+size], b[:])
+}
+
+func (r *record) text(path, value string) {
+	r.t.Helper()
+	offset, _ := find(r.t, r.s, strings.Split(path, "."))
+	copy(r.b[offset:], value)
+}
+
+// decodes compares what event makes of the record with numbers by name.
+func (r *record) decode() any {
+	r.t.Helper()
+	got, n, err := event.Decode(r.b)
+	if err != nil || n != len(r.b) {
+		r.t.Fatalf("%d of %d bytes: %v", n, len(r.b), err)
+	}
+	return got
+}
+
+func same(t *testing.T, pairs map[string][2]any) {
+	t.Helper()
+	for name, p := range pairs {
+		if p[0] != p[1] {
+			t.Errorf("%s is %v, not %v", name, p[0], p[1])
+		}
+	}
+}
+
+func setSite(r *record, prefix string) {
+	r.set(prefix+"syscall", 17)
+	r.set(prefix+"frames", 2)
+	r.set(prefix+"cgroup", 101)
+	r.set(prefix+"stack.1", 102)
+	r.set(prefix+"file.ino", 103)
+	r.set(prefix+"file.dev", 104)
+	r.set(prefix+"file.source", 1)
+	r.set(prefix+"file.path_bytes", 4)
+	r.set(prefix+"file.is_bdev", 1)
+	r.set(prefix+"file.backing_dev", 105)
+	r.text(prefix+"file.path", "b\x00a\x00")
+}
+
+func checkSite(t *testing.T, s *event.Site) {
+	t.Helper()
+	same(t, map[string][2]any{
+		"syscall": {s.Syscall, int32(17)}, "cgroup": {s.Cgroup, uint64(101)},
+		"frames": {len(s.Stack), 2}, "frame": {s.Stack[1], uint64(102)},
+		"file": {s.File, event.File{Ino: 103, Dev: 104, Source: event.ByFD, BlockDevice: true, Backing: 105, Path: "/a/b"}},
+	})
+}
+
+func TestWaitRecordsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	r := newRecord(t, "wait_record", event.KindWait)
+	for i, field := range []string{"start", "woken", "runs", "seq", "born", "flags", "cpu", "request.sector", "request.dev", "request.bytes", "request.op", "request.age_ns", "head.tid", "head.tgid"} {
+		r.set(field, uint64(i+1))
+	}
+	r.text("head.comm", "name")
+	setSite(r, "site.")
+	w := r.decode().(*event.Wait)
+	same(t, map[string][2]any{
+		"times": {[5]uint64{w.Start, w.Woken, w.Runs, w.Seq, w.Born}, [5]uint64{1, 2, 3, 4, 5}},
+		"flags": {w.Flags, event.Flags(6)}, "cpu": {w.CPU, uint32(7)},
+		"request": {w.Request, event.Request{Sector: 8, Dev: 9, Bytes: 10, Op: 11, Age: 12}},
+		"ids":     {[2]uint32{w.TID, w.PID}, [2]uint32{13, 14}}, "comm": {w.Comm, "name"},
+	})
+	checkSite(t, &w.Site)
+}
+
+func TestTalliesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	r := newRecord(t, "tally_record", event.KindTally)
+	for i, field := range []string{"now", "wait.start", "wait.woken", "wait.born", "wait.flags", "wait.count", "wait.sums.2.count", "wait.sums.2.blocked_ns", "wait.sums.2.runqueue_ns", "wait.max.1.ns", "wait.max.1.epoch", "wait.hist.127", "head.tid", "head.tgid"} {
+		r.set(field, uint64(i+1))
+	}
+	r.set("has_site", 1)
+	setSite(r, "site.")
+	w := r.decode().(*event.Tally)
+	same(t, map[string][2]any{
+		"times": {[4]uint64{w.Now, w.Start, w.Woken, w.Born}, [4]uint64{1, 2, 3, 4}},
+		"flags": {w.Flags, event.Flags(5)}, "count": {w.Count, uint64(6)},
+		"sum": {w.Sums[2], event.Sum{Count: 7, Blocked: 8, RunQueue: 9}}, "max": {w.Max[1], event.Max{NS: 10, Epoch: 11}},
+		"hist": {w.Hist[127], uint32(12)}, "ids": {[2]uint32{w.TID, w.PID}, [2]uint32{13, 14}},
+	})
+	checkSite(t, w.Site)
+}
+
+func TestIdentitiesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	r := newRecord(t, "identity_record", event.KindIdentity)
+	for i, field := range []string{"cgroup", "start_boottime", "uid", "ppid", "ns_pid", "ns_level", "kthread", "cgroup_v1", "exe.ino", "exe.dev"} {
+		r.set(field, uint64(i+1))
+	}
+	r.set("exe.source", 1)
+	r.set("exe.path_bytes", 3)
+	r.text("exe.path", "dd\x00")
+	r.set("cgroup_bytes", 7)
+	r.text("cgroup_path", "abc\x00de\x00")
+	r.text("leader_comm", "leader")
+	i := r.decode().(*event.Identity)
+	same(t, map[string][2]any{
+		"all": {*i, event.Identity{
+			LeaderComm: "leader", Cgroup: 1, StartTime: 2, UID: 3, PPID: 4, NSPID: 5, NSLevel: 6, Kernel: true, CgroupV1: 8,
+			Exe: event.File{Ino: 9, Dev: 10, Source: event.ByFD, Path: "/dd"}, CgroupPath: "/de/abc",
+		}},
+	})
+}
+
+func TestEveryLossHasAName(t *testing.T) {
+	spec, err := loadWait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := int(spec.Maps["losses"].MaxEntries); got != len(lossNames) {
+		t.Errorf("the kernel side counts %d losses, %d have names", got, len(lossNames))
+	}
+	ids := map[string]bool{}
+	for _, l := range lossNames {
+		if l.ID == "" || l.Title == "" || ids[l.ID] {
+			t.Errorf("loss %+v has no name of its own", l)
+		}
+		ids[l.ID] = true
+	}
+}
+
+func TestEveryProbeHasItsPrograms(t *testing.T) {
+	spec, err := loadWait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{walkProgram: true, resolveProgram: true}
+	for _, p := range Table {
+		for _, via := range preference {
+			if spec.Programs[p.Programs[via]] == nil {
+				t.Errorf("probe %s has no program for %s", p.ID, via)
+			}
+			used[p.Programs[via]] = true
+		}
+		if p.Optional != (p.Without != "") {
+			t.Errorf("probe %s: what is lost without it?", p.ID)
+		}
+	}
+	for name := range spec.Programs {
+		if !used[name] {
+			t.Errorf("program %s is in no probe", name)
+		}
+	}
+}
