@@ -8,6 +8,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* Keeps the record's layout in the object's type information, for the test of the reader. */
+const struct wait_record *wait_record_layout __attribute__((unused));
+
 /* A completion older than this did not cause the wake-up. */
 #define JOIN_NS 100000
 

@@ -183,6 +183,7 @@ const (
 	waitVarSlowNs           = "slow_ns"
 	waitVarStorageByHash    = "storage_by_hash"
 	waitVarV1Subsystems     = "v1_subsystems"
+	waitVarWaitRecordLayout = "wait_record_layout"
 	waitVarWakePageFunction = "wake_page_function"
 	waitVarWalkMode         = "walk_mode"
 	waitVarWantedComm       = "wanted_comm"
@@ -283,6 +284,7 @@ type waitVariableSpecs struct {
 	SlowNs           *ebpf.VariableSpec `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.VariableSpec `ebpf:"storage_by_hash"`
 	V1Subsystems     *ebpf.VariableSpec `ebpf:"v1_subsystems"`
+	WaitRecordLayout *ebpf.VariableSpec `ebpf:"wait_record_layout"`
 	WakePageFunction *ebpf.VariableSpec `ebpf:"wake_page_function"`
 	WalkMode         *ebpf.VariableSpec `ebpf:"walk_mode"`
 	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
@@ -355,6 +357,7 @@ type waitVariables struct {
 	SlowNs           *ebpf.Variable `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.Variable `ebpf:"storage_by_hash"`
 	V1Subsystems     *ebpf.Variable `ebpf:"v1_subsystems"`
+	WaitRecordLayout *ebpf.Variable `ebpf:"wait_record_layout"`
 	WakePageFunction *ebpf.Variable `ebpf:"wake_page_function"`
 	WalkMode         *ebpf.Variable `ebpf:"walk_mode"`
 	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
