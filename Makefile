@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything a fresh machine lacks is installed by scripts/need.
+
+GO ?= go
+export CGO_ENABLED = 0
+TOOL = $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 4s
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+
+.PHONY: all build run test unit kernel fuzz lint generate check-generated docs bench clean
+
+all: build
+
+# One static binary; only Go is needed.
+build:
+	$(GO) build -trimpath -ldflags '-s -w -X main.release=$(VERSION)' -o bin/iowitness ./cmd/iowitness
+
+# The live view for ten seconds, on the machine's real I/O.
+run: build
+	scripts/as-root bin/iowitness --for 10s
+
+# All there is: unit tests, tests that load the real programs into the running
+# kernel, fuzz targets for a few seconds each, lint, regenerate and compare.
+test: lint check-generated unit fuzz
+
+unit:
+	scripts/need test
+	scripts/as-root env "PATH=$$PATH" $(GO) test -count=1 -timeout 15m ./...
+
+fuzz:
+	scripts/fuzz $(FUZZTIME)
+
+lint:
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then echo "not gofumpt-formatted:" $$unformatted; exit 1; fi
+
+generate:
+	scripts/need generate
+	$(GO) generate ./...
+
+# The committed objects and documents are those that the sources make.
+check-generated: generate
+	@git diff --exit-code --stat -- probe docs view || { echo "regenerated files differ: commit what 'make generate' makes"; exit 1; }
+
+# Cost and accuracy, beside what a user would run instead.
+bench: build
+	scripts/need bench
+	scripts/as-root env "PATH=$$PATH" $(GO) run ./bench
+
+clean:
+	rm -rf bin
