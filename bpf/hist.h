@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Log-linear histogram of nanoseconds: four slots an octave from 1,024 ns on.
- * Slot 0 holds all below; the last slot all above about 18 minutes.
- * snapshot/histogram.go computes the same bounds.
+ * Slot 0 holds all below; the last slot all above about 37 minutes.
+ * event/hist.go computes the same slots.
  */
 #ifndef IOWITNESS_HIST_H
 #define IOWITNESS_HIST_H

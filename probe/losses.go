@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"io"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -18,12 +19,15 @@ type Loss struct {
 	NS    uint64
 }
 
+// LossExit is the id of the loss of final tallies: after it, threads may have ended unseen.
+const LossExit = "ring_exit"
+
 // lossNames are in the order of enum loss of bpf/abi.h.
 var lossNames = []Loss{
 	{ID: "state_full", Title: "waits not counted: no memory for the thread's state"},
 	{ID: "ring_wait", Title: "wait records lost: the ring was full"},
 	{ID: "ring_identity", Title: "identities lost: the ring was full"},
-	{ID: "ring_exit", Title: "waits of ended threads lost: the ring was full"},
+	{ID: LossExit, Title: "waits of ended threads lost: the ring was full"},
 	{ID: "budget", Title: "wait records not made: the interval's budget was used up"},
 	{ID: "no_wake", Title: "waits whose wake-up was not seen"},
 	{ID: "early_wake", Title: "waits woken before they were switched out"},
@@ -76,6 +80,6 @@ func (w *Witness) Stats() (sum RunStats, err error) {
 
 // EnableStats lets the kernel measure BPF programs until the result is closed.
 // It costs each run of every BPF program on the machine some tens of nanoseconds.
-func EnableStats() (interface{ Close() error }, error) {
+func EnableStats() (io.Closer, error) {
 	return ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot turns the accounts of threads into rows: grouped, filtered,
+// ranked and named. It also holds the field table, from which every view
+// derives its columns, keys and help. It knows nothing of formatting.
+package snapshot
+
+import (
+	"time"
+
+	"github.com/iowitness/iowitness/blame"
+)
+
+// Interval is all that was witnessed in one stretch of time.
+type Interval struct {
+	Version     string // of iowitness
+	Kernel      string // release
+	Means       map[string]string
+	Start, End  time.Time
+	Wall        time.Duration
+	Threads     []blame.Thread
+	System      System
+	Lost        []Loss
+	Cost        Cost
+	Notes       []string // sentences: what could not be witnessed, and the way out
+	Scope       string   // what the kernel side was told to witness, such as "pid 4711"; empty: everything
+	SlowNS      uint64   // every wait of at least this many ns has its stack taken,
+	SampleEvery uint64   // and one in this many of the shorter ones
+}
+
+// System is what the kernel itself says about waiting for I/O.
+type System struct {
+	IOWaitPercent float64 // of the time of all CPUs, from /proc/stat
+	IOWaitKnown   bool
+	CPUs          int
+	PressureSome  float64 // percent of wall time, from /proc/pressure/io
+	PressureFull  float64
+	PressureKnown bool
+}
+
+// Loss is one kind of thing that went missing in the interval.
+type Loss struct {
+	ID, Title string
+	Count     uint64
+	NS        uint64 // waiting time behind it, where that is known
+}
+
+// Cost is what iowitness itself used.
+type Cost struct {
+	CPUPercent float64 // user and system time of its own process, percent of one core
+	ProbeNS    uint64  // run time of the probes in the kernel, in the interval
+	ProbeRuns  uint64
+	ProbeKnown bool
+	RSSBytes   uint64
+}
+
+// Usage is what a command took, as time(1) tells it.
+type Usage struct {
+	Command         []string
+	Real, User, Sys time.Duration
+	ExitCode        int
+	Signal          string // that ended it, such as "SIGKILL"; empty: it exited
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/iowitness/iowitness/snapshot"
+)
+
+// footLines tell what was lost or sampled, what iowitness cost, and the notes.
+func footLines(s *snapshot.Snapshot, width int) []line {
+	lines := wrapped(lostLine(s.Lost), width, lostStyle(s.Lost))
+	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(&s.Cost, s.Wall.Seconds())), dot), width, dim)...)
+	if s.Below.Rows > 0 {
+		lines = append(lines, wrapped(fmt.Sprintf("not shown: %s whose waits were all too short, %s together",
+			plural(uint64(s.Below.Rows), "row"), Duration(s.Below.Total)), width, dim)...)
+	}
+	for _, note := range s.Notes {
+		lines = append(lines, wrapped("note: "+quote(note), width, dim)...)
+	}
+	return lines
+}
+
+func lostStyle(lost []snapshot.Loss) style {
+	for _, l := range lost {
+		if l.Count > 0 {
+			return bold
+		}
+	}
+	return dim
+}
+
+func lostLine(lost []snapshot.Loss) string {
+	var parts []string
+	for _, l := range lost {
+		if l.Count == 0 {
+			continue
+		}
+		part := Count(l.Count) + " × " + quote(l.Title)
+		if l.NS > 0 {
+			part += " (" + Duration(l.NS) + ")"
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return "nothing lost"
+	}
+	return "lost: " + strings.Join(parts, dot)
+}
+
+func sampledWords(s *snapshot.Snapshot) []string {
+	if !s.Sampled.Any {
+		return nil
+	}
+	words := fmt.Sprintf("causes (~) told from %s of %s waits", Count(s.Sampled.Seen), Count(s.Sampled.Of))
+	if s.SampleEvery > 0 {
+		words += fmt.Sprintf(": all from %s on, 1 in %s of the shorter", Duration(s.SlowNS), Count(s.SampleEvery))
+	}
+	return []string{words}
+}
+
+func costLine(c *snapshot.Cost, wallSeconds float64) string {
+	text := fmt.Sprintf("cost: %s%% of a CPU, %s", Percent(c.CPUPercent), Bytes(c.RSSBytes))
+	if !c.ProbeKnown {
+		return text + ", probes not measured"
+	}
+	text += ", probes " + Duration(c.ProbeNS)
+	if wallSeconds > 0 {
+		text += fmt.Sprintf(" (%s%% of a CPU)", Percent(float64(c.ProbeNS)/1e7/wallSeconds))
+	}
+	if c.ProbeRuns > 0 {
+		text += fmt.Sprintf(" in %s runs of %s", Count(c.ProbeRuns), Duration(c.ProbeNS/c.ProbeRuns))
+	}
+	return text
+}
