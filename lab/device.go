@@ -141,3 +141,61 @@ func Throttle(t testing.TB, d Device, kind string, limit int) string {
 	}
 	return dir
 }
+
+// Sysctl sets a kernel parameter, by its path below /proc/sys, for the test's duration.
+func Sysctl(t testing.TB, name, value string) {
+	t.Helper()
+	path := filepath.Join("/proc/sys", name)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		restore := path
+		if strings.TrimSpace(string(old)) == "0" && strings.HasSuffix(name, "_bytes") {
+			// 0 is not taken: the ratio that was in force brings it back.
+			restore = strings.TrimSuffix(path, "_bytes") + "_ratio"
+			old = []byte(map[bool]string{true: "10", false: "20"}[strings.Contains(name, "background")])
+		}
+		if err := os.WriteFile(restore, old, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Swap makes a loop device of some MiB a swap area.
+func Swap(t testing.TB, mib int64) Device {
+	t.Helper()
+	d := Loop(t, mib)
+	Run(t, "mkswap", d.Path)
+	if out, err := exec.Command("swapon", d.Path).CombinedOutput(); err != nil {
+		t.Skipf("no swap here: %s", out)
+	}
+	t.Cleanup(func() { exec.Command("swapoff", d.Path).Run() })
+	return d
+}
+
+// WithinMemory is a command that runs in a memory cgroup (v1) of a limited size.
+func WithinMemory(t testing.TB, cmd *exec.Cmd, limit int) *exec.Cmd {
+	t.Helper()
+	dir, err := os.MkdirTemp("/sys/fs/cgroup/memory", "iowitness")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	if err := os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(fmt.Sprint(limit)), 0); err != nil {
+		t.Fatal(err)
+	}
+	return InCgroup(cmd, dir)
+}
+
+// InCgroup is a command that first moves itself into a cgroup.
+func InCgroup(cmd *exec.Cmd, dir string) *exec.Cmd {
+	args := append([]string{"-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, dir, cmd.Path}, cmd.Args[1:]...)
+	moved := exec.Command("/bin/sh", args...)
+	moved.Env = cmd.Env
+	return moved
+}

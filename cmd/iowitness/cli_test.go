@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/lab"
+)
+
+func TestBadInputGetsOneSentence(t *testing.T) {
+	for _, test := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"--frobnicate", exitUsage, "unknown flag --frobnicate"},
+		{"--for xyz", exitUsage, "--for"},
+		{"--for -1s", exitUsage, "negative"},
+		{"--interval 1ms", exitUsage, "at least"},
+		{"--min -1ms", exitUsage, "negative"},
+		{"--top -7", exitUsage, "negative"},
+		{"--pid abc", exitUsage, "--pid"},
+		{"--by colour", exitUsage, "choose from process"},
+		{"--cause page_cash_read", exitUsage, "page_cache_read"},
+		{"--columns nosuch --for 1s", exitUsage, "nosuch"},
+		{"--buffer 1000", exitUsage, "power of two"},
+		{"--sample 0", exitUsage, "at least 1"},
+		{"--via ptrace", exitUsage, "tp_btf"},
+		{"surplus", exitUsage, "surplus"},
+		{"causes -- true", exitUsage, "takes no command"},
+		{"--", exitUsage, "no command after --"},
+		{"--output /nonexistent/file --for 1s", exitError, "/nonexistent/file"},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			runIt(t, strings.Fields(test.args)...).expect(t, test.status, test.says)
+		})
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	if r := runIt(t, "--help"); r.status != exitOK || !strings.Contains(r.out, "--by") || !strings.Contains(r.out, "-- COMMAND") {
+		t.Errorf("%+v", r)
+	}
+	if r := runIt(t, "--version"); r.status != exitOK || !strings.HasPrefix(r.out, "iowitness ") {
+		t.Errorf("%+v", r)
+	}
+	if r := runIt(t, "causes"); r.status != exitOK || !strings.Contains(r.out, "journal_commit") {
+		t.Errorf("%+v", r)
+	}
+	if r := runIt(t, "fields", "--schema"); r.status != exitOK || !strings.Contains(r.out, "$schema") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestPIDThatDoesNotExist(t *testing.T) {
+	lab.NeedRoot(t)
+	runIt(t, "--pid", "4194303", "--for", "1s").expect(t, exitError, "no process with pid 4194303")
+}
+
+func TestTheCommandsStatusIsPassedOn(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, test := range []struct {
+		command []string
+		status  int
+		says    string
+	}{
+		{[]string{"true"}, 0, "real"},
+		{[]string{"sh", "-c", "exit 7"}, 7, "real"},
+		{[]string{"sh", "-c", "kill -9 $$"}, 128 + 9, "SIGKILL"},
+		{[]string{"sh", "-c", "kill -TERM $$"}, 128 + 15, "SIGTERM"},
+		{[]string{"no-such-command-at-all"}, 127, "not found"},
+		{[]string{"/no/such/file"}, 127, "not found"},
+		{[]string{"/etc/passwd"}, 126, "cannot be run"},
+		{[]string{"/etc"}, 126, "cannot be run"},
+	} {
+		t.Run(strings.Join(test.command, " "), func(t *testing.T) {
+			runIt(t, append([]string{"--"}, test.command...)...).expect(t, test.status, test.says)
+		})
+	}
+}
+
+func TestTheCommandsOutputIsLeftAlone(t *testing.T) {
+	lab.NeedRoot(t)
+	file := filepath.Join(t.TempDir(), "report")
+	r := runIt(t, "--json", "-o", file, "--", "sh", "-c", "echo out; echo err >&2; cat", "--json")
+	if r.status != 0 || r.out != "out\n" || r.err != "err\n" {
+		t.Errorf("%+v", r)
+	}
+	doc := readDocument(t, file)
+	if doc.Command == nil || doc.Command.ExitCode != 0 || len(doc.Command.Argv) != 4 {
+		t.Errorf("%+v", doc.Command)
+	}
+}
+
+func TestSignalsReachTheCommand(t *testing.T) {
+	lab.NeedRoot(t)
+	cmd := exec.Command(binary, "--", "sh", "-c", `trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.05; done`)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Scan()
+	cmd.Process.Signal(syscall.SIGTERM)
+	lines.Scan()
+	cmd.Wait()
+	if lines.Text() != "got" || cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("%q, status %d", lines.Text(), cmd.ProcessState.ExitCode())
+	}
+}
+
+// TestWithoutPrivilegesItSaysWhichAreNeeded: one sentence, exit status 3.
+func TestWithoutPrivilegesItSaysWhichAreNeeded(t *testing.T) {
+	lab.NeedRoot(t)
+	cmd := asNobody(t, nil, "--for", "1s")
+	r := runCmd(t, cmd)
+	r.expect(t, exitUnsupported, "CAP_BPF")
+	if !strings.Contains(r.err, "CAP_PERFMON") || strings.Count(r.err, "\n") != 1 {
+		t.Errorf("%q", r.err)
+	}
+}
+
+// asNobody runs the program as a user without privileges but for some capabilities.
+func asNobody(t *testing.T, caps []uintptr, args ...string) *exec.Cmd {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "iowitness")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	os.Chmod(dir, 0o755)
+	copied := filepath.Join(dir, "iowitness")
+	lab.Run(t, "cp", binary, copied)
+	os.Chmod(copied, 0o755)
+	cmd := exec.Command(copied, args...)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: caps}
+	return cmd
+}
+
+// TestTwoCapabilitiesAreEnoughForTotals: without CAP_SYSLOG the kernel hides its
+// symbols; the tool says so, and counts.
+func TestTwoCapabilitiesAreEnoughForTotals(t *testing.T) {
+	lab.NeedRoot(t)
+	device := lab.Loop(t, 16)
+	child := lab.Workload{Name: "direct_read", Args: []string{device.Path, "3000000"}}.Start(t)
+	child.Go()
+	r := runCmd(t, asNobody(t, []uintptr{unix.CAP_BPF, unix.CAP_PERFMON}, "--json", "--for", "2s"))
+	child.Kill()
+	if r.status != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	doc := parseDocument(t, []byte(r.out))
+	if !strings.Contains(strings.Join(doc.Notes, " "), "kptr_restrict") {
+		t.Errorf("notes: %q", doc.Notes)
+	}
+	if w := waitsOf(doc, child.PID()); w == nil || w.Count < 100 || w.TotalNS == 0 {
+		t.Errorf("the process's waits are %+v", w)
+	}
+}
+
+func waitsOf(doc document, pid uint32) *waitDoc {
+	for i := range doc.Waits {
+		if doc.Waits[i].PID == pid {
+			return &doc.Waits[i]
+		}
+	}
+	return nil
+}
+
+// TestAClosedPipeEndsQuietly (case J1): nobody reads any more.
+func TestAClosedPipeEndsQuietly(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, args := range [][]string{{}, {"--json", "--interval", "100ms"}, {"--for", "1h"}} {
+		var errs strings.Builder
+		cmd := exec.Command(binary, args...)
+		cmd.Stderr = &errs
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		out.Close()
+		if err := cmd.Wait(); err != nil || errs.Len() > 0 {
+			t.Errorf("%v: %v, %q", args, err, errs.String())
+		}
+	}
+}
+
+func TestCtrlCEndsWithASummary(t *testing.T) {
+	lab.NeedRoot(t)
+	cmd := exec.Command(binary)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(700 * time.Millisecond)
+	cmd.Process.Signal(os.Interrupt)
+	b, _ := io.ReadAll(out)
+	if err := cmd.Wait(); err != nil || !strings.Contains(string(b), "iowait") {
+		t.Errorf("%v, %q", err, b)
+	}
+}
+
+// programsOf are the names of the BPF programs that a running process holds.
+func programsLoaded(t *testing.T) (n int) {
+	t.Helper()
+	for id := ebpf.ProgramID(0); ; {
+		next, err := ebpf.ProgramGetNextID(id)
+		if errors.Is(err, os.ErrNotExist) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = next
+		p, err := ebpf.NewProgramFromID(id)
+		if err != nil {
+			continue
+		}
+		if info, err := p.Info(); err == nil && (info.Name == "switch_tp_btf" || info.Name == "waking_tp_btf" || info.Name == "walk") {
+			n++
+		}
+		p.Close()
+	}
+}
+
+// TestKillLeavesNothingAttached: the kernel detaches what a killed process held.
+func TestKillLeavesNothingAttached(t *testing.T) {
+	lab.NeedRoot(t)
+	before := programsLoaded(t)
+	cmd := exec.Command(binary)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); programsLoaded(t) < before+3; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("its programs never appeared")
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	cmd.Process.Kill()
+	cmd.Wait()
+	for deadline := time.Now().Add(10 * time.Second); programsLoaded(t) > before; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d programs stay after kill -9", programsLoaded(t)-before)
+		}
+	}
+}
+
+// TestWithoutBTF (case E8): the sentence names what is missing and what still works.
+func TestWithoutBTF(t *testing.T) {
+	lab.NeedRoot(t)
+	saved := filepath.Join(t.TempDir(), "btf")
+	lab.Run(t, "cp", "/sys/kernel/btf/vmlinux", saved)
+	hidden := func(args string) ran {
+		return runIn(t, fmt.Sprintf("mount -t tmpfs none /sys/kernel/btf && exec %s %s", binary, args))
+	}
+	hidden("--for 1s").expect(t, exitUnsupported, "--btf")
+	r := hidden("--json --for 1s --btf " + saved)
+	r.expect(t, exitOK, "")
+	if r.status == exitOK {
+		if doc := parseDocument(t, []byte(r.out)); doc.Means["wait"] == "" {
+			t.Errorf("means %v", doc.Means)
+		}
+	}
+	runIt(t, "--btf", "/etc/passwd", "--for", "1s").expect(t, exitError, "/etc/passwd")
+}
+
+// runIn runs a shell script in a mount namespace of its own.
+func runIn(t *testing.T, script string) ran {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Unshareflags: syscall.CLONE_NEWNS}
+	return runCmd(t, cmd)
+}
+
+// TestPIDsOfTheCallersNamespace (case I1).
+func TestPIDsOfTheCallersNamespace(t *testing.T) {
+	lab.NeedRoot(t)
+	device := lab.Loop(t, 16)
+	work, _ := command(t, lab.Workload{Name: "direct_read", Args: []string{device.Path, "100000000"}})
+	script := fmt.Sprintf(`mount -t proc proc /proc
+IOWITNESS_WORKLOAD=direct_read %s %s 100000000 </dev/null & work=$!
+sleep 0.2
+%s --json --for 1s --pid $work
+kill $work`, work.Path, device.Path, binary)
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}
+	r := runCmd(t, cmd)
+	if r.status != exitOK {
+		t.Fatalf("%+v", r)
+	}
+	doc := parseDocument(t, []byte(r.out))
+	if len(doc.Waits) != 1 || doc.Waits[0].Count < 100 || doc.Waits[0].Comm == "" {
+		t.Errorf("%+v", doc.Waits)
+	}
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+
+	"github.com/iowitness/iowitness/snapshot"
+)
+
+// child is the command that is run and followed.
+type child struct {
+	cmd     *exec.Cmd
+	started time.Time
+	ended   chan struct{}
+	usage   snapshot.Usage
+}
+
+// startChild runs a command with our own streams, followed from its first instruction on.
+func startChild(s *session, argv []string, io streams) (*child, error) {
+	c := &child{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = io.in, io.out, io.err
+	c.usage.Command = argv
+	// The child inherits its place from the thread that makes it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	tid := uint32(unix.Gettid())
+	if err := s.witness.Follow(tid); err != nil {
+		return nil, err
+	}
+	c.started = time.Now()
+	err := c.cmd.Start()
+	if err := s.witness.Unfollow(tid); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, cannotRun(argv[0], err)
+	}
+	return c, nil
+}
+
+// cannotRunError is a command that does not run, with the status a shell gives.
+type cannotRunError struct {
+	error
+	status int
+}
+
+func cannotRun(name string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return cannotRunError{fmt.Errorf("%q: command not found", name), exitNotFound}
+	}
+	return cannotRunError{fmt.Errorf("%q cannot be run: %w", name, errors.Unwrap(err)), exitCannotRun}
+}
+
+// wait waits for the end, passing on signals meanwhile, and then calls done.
+func (c *child) wait(done func()) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals)
+	defer signal.Stop(signals)
+	waited := make(chan error, 1)
+	go func() { waited <- c.cmd.Wait() }()
+	for {
+		select {
+		case <-waited:
+			c.measure()
+			close(c.ended)
+			done()
+			return
+		case sig := <-signals:
+			c.pass(sig)
+		}
+	}
+}
+
+// pass hands a signal on. What the terminal sends for a key it has sent to the
+// command too.
+func (c *child) pass(sig os.Signal) {
+	switch sig {
+	case syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+		return
+	case syscall.SIGINT, syscall.SIGQUIT:
+		if inForeground() {
+			return
+		}
+	}
+	_ = c.cmd.Process.Signal(sig)
+}
+
+// inForeground says whether a terminal's keys reach our process group.
+func inForeground() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && term.IsTerminal(int(tty.Fd())) && group == unix.Getpgrp()
+}
+
+func (c *child) measure() {
+	state := c.cmd.ProcessState
+	c.usage.Real = time.Since(c.started)
+	c.usage.User, c.usage.Sys = state.UserTime(), state.SystemTime()
+	c.usage.ExitCode = state.ExitCode()
+	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
+		c.usage.ExitCode = exitSignal + int(status.Signal())
+		c.usage.Signal = unix.SignalName(status.Signal())
+	}
+}
+
+// outlive lets the command end by itself after we have failed, and says why we did.
+func (c *child) outlive(err error) error {
+	<-c.ended
+	return err
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/iowitness/iowitness/blame"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/snapshot"
+)
+
+type cli struct {
+	Watch  watchCmd  `cmd:"" default:"withargs" help:"Show who waits for I/O, live or as a report; with -- COMMAND, around a command."`
+	Causes causesCmd `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
+	Fields fieldsCmd `cmd:"" help:"List the fields of all views, or print the JSON schema."`
+
+	Version bool `short:"V" help:"Print the version."`
+}
+
+// watchCmd is the main job.
+type watchCmd struct {
+	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+
+	By     []string      `help:"Group by: ${keys} (one or more)." placeholder:"process"`
+	Pid    []uint32      `help:"Only these processes."`
+	Comm   string        `help:"Only threads of this name." placeholder:"NAME"`
+	Cgroup string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
+	User   []string      `help:"Only processes of these users." placeholder:"NAME"`
+	Cause  []string      `help:"Only waits of these causes; see: iowitness causes." placeholder:"ID"`
+	Min    time.Duration `help:"Leave out waits that are shorter." placeholder:"1ms"`
+	Top    int           `help:"Show this many rows (0: all)." default:"-1" placeholder:"N"`
+
+	Stacks    bool     `help:"Show the kernel stacks behind each row."`
+	Histogram bool     `help:"Show a histogram of each row's waits."`
+	Columns   []string `help:"Show these fields too, such as exe and cwd; see: iowitness fields." placeholder:"FIELD"`
+	Json      bool     `help:"Print JSON: one document for each interval."`
+	Output    string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
+
+	Via         string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
+	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
+	Sample      uint32        `help:"Of the shorter waits, take one stack in this many." default:"64"`
+	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
+	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
+	IncludeSelf bool          `help:"Also show iowitness's own waits."`
+
+	command []string // after "--"
+	by      []snapshot.Key
+	causes  []blame.Cause
+	via     probe.Means
+}
+
+// helpShown stands for the end of the program that kong asks for after a help text.
+type helpShown struct{}
+
+func (helpShown) Error() string { return "help shown" }
+
+func kongOptions(s streams) []kong.Option {
+	return []kong.Option{
+		kong.Name("iowitness"),
+		kong.Description("Shows who waits for I/O, for how long, on what, and why.\n\n" +
+			"  iowitness                    live table\n" +
+			"  iowitness --for 10s          one report\n" +
+			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for"),
+		kong.Writers(s.out, s.err),
+		kong.Exit(func(int) { panic(helpShown{}) }),
+		kong.Vars{"keys": keyList()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+	}
+}
+
+// version is the module's, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "development"
+	}
+	return info.Main.Version
+}
+
+// Validate checks what the flags' types cannot say, and reads names.
+func (c *watchCmd) Validate() error {
+	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--slow": c.Slow} {
+		if d < 0 {
+			return fmt.Errorf("%s: a duration cannot be negative", name)
+		}
+	}
+	if c.Slow == 0 {
+		return fmt.Errorf("--slow: must be more than 0")
+	}
+	if c.Interval != 0 && c.Interval < 10*time.Millisecond {
+		return fmt.Errorf("--interval: must be at least 10ms")
+	}
+	if c.Top < -1 {
+		return fmt.Errorf("--top: a number of rows cannot be negative")
+	}
+	if c.Buffer < 64 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
+		return fmt.Errorf("--buffer: must be a power of two, from 64 (KiB) on")
+	}
+	if c.Sample == 0 {
+		return fmt.Errorf("--sample: must be at least 1")
+	}
+	return c.parseNames()
+}
+
+func (c *watchCmd) parseNames() (err error) {
+	for _, name := range c.By {
+		key, err := snapshot.ParseKey(name)
+		if err != nil {
+			return fmt.Errorf("--by: %w", err)
+		}
+		c.by = append(c.by, key)
+	}
+	for _, id := range c.Cause {
+		cause, err := blame.ParseCause(id)
+		if err != nil {
+			return fmt.Errorf("--cause: %w", err)
+		}
+		c.causes = append(c.causes, cause)
+	}
+	if c.Via != "" {
+		if c.via, err = probe.ParseMeans(c.Via); err != nil {
+			return fmt.Errorf("--via: %w", err)
+		}
+	}
+	return nil
+}

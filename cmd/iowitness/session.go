@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/blame"
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/snapshot"
+)
+
+// session is one run of the witness: it turns what the kernel side tells into intervals.
+type session struct {
+	witness *probe.Witness
+	ledger  *blame.Ledger
+	names   *names
+	system  *system
+	options probe.Options
+	scope   string
+	opened  time.Time
+	losses  map[string]probe.Loss // at the end of the last interval
+
+	extraNotes []string
+}
+
+// openSession loads and attaches; the names of kernel functions are read meanwhile.
+func openSession(o probe.Options, scope string) (*session, error) {
+	s := &session{names: newNames("/"), options: o, scope: scope, losses: map[string]probe.Loss{}}
+	var err error
+	if s.witness, err = probe.Open(o); err != nil {
+		return nil, explain(err)
+	}
+	if address, ok := s.names.wakePageFunction(); ok {
+		if err := s.witness.SetWakePageFunction(address); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// start opens the gate.
+func (s *session) start() error {
+	s.opened = time.Now()
+	s.ledger = blame.NewLedger(s.names, monotonic(), uint64(s.options.Slow))
+	s.system = newSystem("/", s.witness, s.names.facts.BPFStats)
+	return s.witness.Start()
+}
+
+func (s *session) close() error {
+	if s.system != nil {
+		s.system.close()
+	}
+	return s.witness.Close()
+}
+
+func monotonic() uint64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err) // CLOCK_MONOTONIC is always there
+	}
+	return uint64(now.Nano())
+}
+
+// take sorts a record to where it belongs.
+func (s *session) take(record any) {
+	switch r := record.(type) {
+	case *event.Wait:
+		s.ledger.Wait(r)
+	case *event.Tally:
+		s.ledger.Tally(r)
+	case *event.Identity:
+		s.names.processes.Learn(*r)
+	}
+}
+
+// gather takes records until the deadline, or until interrupted.
+func (s *session) gather(deadline time.Time) error {
+	return s.witness.Drain(deadline, s.take)
+}
+
+// interval closes an interval that began at start.
+func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
+	epoch, err := s.witness.NextEpoch()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.witness.Walk(func(t *event.Tally) { s.ledger.Tally(t) }); err != nil {
+		return nil, err
+	}
+	if err := s.gather(time.Unix(1, 0)); err != nil {
+		return nil, err
+	}
+	end := time.Now()
+	lost, err := s.lost()
+	if err != nil {
+		return nil, err
+	}
+	threads := s.ledger.Close(epoch)
+	s.names.meet(threads)
+	iv := &snapshot.Interval{
+		Version: version(), Kernel: s.names.facts.Release, Means: s.means(),
+		Start: start, End: end, Wall: end.Sub(start), Threads: threads,
+		Lost: lost, Notes: s.notes(), Scope: s.scope,
+		SlowNS: uint64(s.options.Slow), SampleEvery: uint64(s.options.SampleEvery),
+	}
+	iv.System, iv.Cost = s.system.interval(iv.Wall)
+	return iv, nil
+}
+
+// lost is what went missing since the last interval.
+func (s *session) lost() ([]snapshot.Loss, error) {
+	now, err := s.witness.Losses()
+	if err != nil {
+		return nil, err
+	}
+	var lost []snapshot.Loss
+	for _, l := range now {
+		before := s.losses[l.ID]
+		s.losses[l.ID] = l
+		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS})
+		if l.ID == probe.LossExit && l.Count > before.Count {
+			s.ledger.Retain(alive)
+		}
+	}
+	return lost, nil
+}
+
+func alive(tid uint32) bool { return unix.Kill(int(tid), 0) != unix.ESRCH }
+
+func (s *session) means() map[string]string {
+	state := "task_storage"
+	if s.witness.ByHash {
+		state = "hash"
+	}
+	return map[string]string{"wait": string(s.witness.Means), "state": state}
+}
+
+func (s *session) notes() []string {
+	return slices.Concat(s.names.notes(), s.witness.Notes, s.extraNotes)
+}

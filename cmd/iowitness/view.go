@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/snapshot"
+	"github.com/iowitness/iowitness/view/json"
+	"github.com/iowitness/iowitness/view/text"
+)
+
+// view is where intervals go.
+type view interface {
+	file() *os.File
+	live() bool // shows each interval
+	interval(iv *snapshot.Interval, names snapshot.Names) error
+	end(sums *snapshot.Accumulator, names snapshot.Names) error
+	command(sums *snapshot.Accumulator, names snapshot.Names, usage *snapshot.Usage) error
+}
+
+const reportRows = 20
+
+// newView chooses: JSON, the live table on a terminal, or one report.
+func (c *watchCmd) newView(out *os.File) (view, error) {
+	base := output{out: out, options: c.snapshotOptions()}
+	if c.Json {
+		return &jsonView{base, c.For == 0 || c.Interval > 0}, nil
+	}
+	terminal := text.Inspect(out, os.Getenv)
+	o := text.Options{Columns: c.Columns, Histogram: c.Histogram, Stacks: c.Stacks}
+	if _, err := snapshot.Columns(base.options.By, c.Columns); err != nil {
+		return nil, err
+	}
+	report := reportView{base, terminal.Apply(o)}
+	if terminal.IsTerminal && c.For == 0 && c.command == nil {
+		return &liveView{report, text.NewLive(out, terminal, o)}, nil
+	}
+	return &report, nil
+}
+
+func (c *watchCmd) snapshotOptions() snapshot.Options {
+	o := snapshot.Options{By: c.by, Top: c.Top, Min: c.Min, Causes: c.causes, Users: c.User}
+	if c.Top < 0 {
+		o.Top = reportRows
+		if c.Json {
+			o.Top = 0
+		}
+	}
+	if c.Stacks {
+		o.Stacks = 3
+	}
+	return o
+}
+
+type output struct {
+	out     *os.File
+	options snapshot.Options
+}
+
+func (o *output) file() *os.File { return o.out }
+
+// jsonView writes a document for each interval, or one for all.
+type jsonView struct {
+	output
+	lines bool
+}
+
+func (v *jsonView) live() bool { return v.lines }
+
+func (v *jsonView) interval(iv *snapshot.Interval, names snapshot.Names) error {
+	if !v.lines {
+		return nil
+	}
+	return json.Write(v.out, snapshot.Build(iv, names, v.options), json.Options{})
+}
+
+func (v *jsonView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
+	if v.lines {
+		return nil
+	}
+	return json.Write(v.out, sums.Build(names, v.options), json.Options{})
+}
+
+func (v *jsonView) command(sums *snapshot.Accumulator, names snapshot.Names, usage *snapshot.Usage) error {
+	return json.Write(v.out, sums.Build(names, v.options), json.Options{Command: usage})
+}
+
+// reportView writes one report at the end.
+type reportView struct {
+	output
+	text text.Options
+}
+
+func (v *reportView) live() bool { return false }
+
+func (v *reportView) interval(*snapshot.Interval, snapshot.Names) error { return nil }
+
+func (v *reportView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
+	return text.Write(v.out, sums.Build(names, v.options), v.text)
+}
+
+func (v *reportView) command(sums *snapshot.Accumulator, names snapshot.Names, usage *snapshot.Usage) error {
+	o := v.options
+	o.Splits = true
+	return text.Command(v.out, sums.Build(names, o), usage, v.text)
+}
+
+// liveView paints each interval over the last, and ends with a report.
+type liveView struct {
+	reportView
+	painter *text.Live
+}
+
+func (v *liveView) live() bool { return true }
+
+func (v *liveView) interval(iv *snapshot.Interval, names snapshot.Names) error {
+	return v.painter.Paint(snapshot.Build(iv, names, v.options))
+}
+
+func (v *liveView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
+	if _, err := io.WriteString(v.out, "\n"); err != nil {
+		return err
+	}
+	return v.reportView.end(sums, names)
+}
+
+// watchReader calls gone when the other end of a pipe or socket is closed.
+func watchReader(out *os.File, gone func()) {
+	if info, err := out.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return
+	}
+	for {
+		fds := []unix.PollFd{{Fd: int32(out.Fd())}}
+		n, err := unix.Poll(fds, -1)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n > 0 {
+			gone()
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// The parts of FUSE's protocol that opening a connection needs.
+const (
+	fuseOpInit       = 26
+	fuseInHeaderSize = 40
+	fuseInitReply    = 16 + 64
+	fuseMajor        = 7
+	fuseMinor        = 31
+)
+
+// SilentFUSE mounts a FUSE file system whose daemon answers nothing but the
+// opening of the connection: who touches it waits until the test ends.
+func SilentFUSE(t testing.TB) (dir string) {
+	t.Helper()
+	NeedRoot(t)
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("no FUSE here: %v", err)
+	}
+	dir, err = os.MkdirTemp("", "iowitness-fuse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd)
+	if err := unix.Mount("silent", dir, "fuse", 0, options); err != nil {
+		t.Skipf("no FUSE mounts here: %v", err)
+	}
+	t.Cleanup(func() {
+		unix.Unmount(dir, unix.MNT_DETACH)
+		unix.Close(fd) // ends the connection: all waiters get an error
+		os.Remove(dir)
+	})
+	if err := answerInit(fd); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func answerInit(fd int) error {
+	request := make([]byte, 1<<20)
+	n, err := unix.Read(fd, request)
+	if err != nil {
+		return err
+	}
+	if n < fuseInHeaderSize || binary.NativeEndian.Uint32(request[4:]) != fuseOpInit {
+		return fmt.Errorf("the first request of a FUSE connection is no INIT: %d bytes", n)
+	}
+	reply := make([]byte, fuseInitReply)
+	binary.NativeEndian.PutUint32(reply, fuseInitReply)
+	copy(reply[8:16], request[8:16]) // the request's number
+	binary.NativeEndian.PutUint32(reply[16:], fuseMajor)
+	binary.NativeEndian.PutUint32(reply[20:], fuseMinor)
+	binary.NativeEndian.PutUint32(reply[36:], 128<<10) // max_write
+	_, err = unix.Write(fd, reply)
+	return err
+}
