@@ -254,12 +254,12 @@ INLINE void count_wait(struct thread_wait *wait, struct ended_wait *ended, __u32
 	ended->seq = ++wait->count;
 }
 
-/* When it was woken, made whole: a wake-up can come before the switch, or not be seen. */
+/* When it was woken, made whole: the waker may be ahead of the switch, or not have been seen. */
 INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended)
 {
 	if (ended->woken >= ended->start && ended->woken <= ended->runs)
 		return;
-	if (ended->woken >= wait->ended && ended->start - ended->woken < JOIN_NS) {
+	if (ended->woken >= wait->ended) {
 		ended->flags |= WAIT_EARLY_WAKE;
 		ended->woken = ended->start;
 		lose(LOSS_EARLY_WAKE, 1, 0);

@@ -81,7 +81,7 @@ func TestAccumulatorSumsTheHead(t *testing.T) {
 			Start: start.Add(time.Duration(i) * time.Second), End: start.Add(time.Duration(i+1) * time.Second), Wall: time.Second,
 			System: snapshot.System{IOWaitPercent: float64(10 * i), IOWaitKnown: i > 0},
 			Lost:   []snapshot.Loss{{ID: "a", Count: 1, NS: 5}, {ID: fmt.Sprint("only", i), Count: 1}},
-			Cost:   snapshot.Cost{CPUPercent: float64(i), ProbeNS: 7, ProbeRuns: 2, ProbeKnown: true, RSSBytes: uint64(100 - i)},
+			Cost:   snapshot.Cost{CPUPercent: float64(i), ProbeNS: 7, ProbeRuns: 2, ProbeWall: time.Second, ProbeFresh: i%2 == 0, RSSBytes: uint64(100 - i)},
 			Notes:  []string{"same"},
 		})
 	}
@@ -95,7 +95,7 @@ func TestAccumulatorSumsTheHead(t *testing.T) {
 	if len(s.Lost) != 5 || s.Lost[0].Count != 4 || s.Lost[0].NS != 20 || len(s.Notes) != 1 {
 		t.Errorf("lost %v, notes %v", s.Lost, s.Notes)
 	}
-	if s.Cost.CPUPercent != 1.5 || s.Cost.ProbeNS != 28 || s.Cost.RSSBytes != 100 || !s.Cost.ProbeKnown {
+	if s.Cost.CPUPercent != 1.5 || s.Cost.ProbeNS != 14 || s.Cost.ProbeWall != 2*time.Second || s.Cost.RSSBytes != 100 || !s.Cost.ProbeFresh {
 		t.Errorf("%+v", s.Cost)
 	}
 }

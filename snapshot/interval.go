@@ -48,9 +48,12 @@ type Loss struct {
 // Cost is what iowitness itself used.
 type Cost struct {
 	CPUPercent float64 // user and system time of its own process, percent of one core
-	ProbeNS    uint64  // run time of the probes in the kernel, in the interval
+	// The probes' run time in the kernel is measured only now and then, because
+	// the meter itself costs: these are of the last measured stretch.
+	ProbeNS    uint64
 	ProbeRuns  uint64
-	ProbeKnown bool
+	ProbeWall  time.Duration // how long that was; 0: never measured
+	ProbeFresh bool          // it was this interval
 	RSSBytes   uint64
 }
 

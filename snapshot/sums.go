@@ -46,15 +46,18 @@ func (a *Accumulator) addHead(iv *Interval) {
 	t, first := &a.total, a.added == 0
 	a.system.add(iv)
 	if first {
-		t.Start, t.Cost.ProbeKnown = iv.Start, true
+		t.Start = iv.Start
 	}
 	t.Version, t.Kernel, t.Means, t.Scope = iv.Version, iv.Kernel, iv.Means, iv.Scope
 	t.SlowNS, t.SampleEvery = iv.SlowNS, iv.SampleEvery
 	t.End, t.Wall = iv.End, t.Wall+iv.Wall
 	t.System.CPUs = iv.System.CPUs
-	t.Cost.ProbeNS += iv.Cost.ProbeNS
-	t.Cost.ProbeRuns += iv.Cost.ProbeRuns
-	t.Cost.ProbeKnown = t.Cost.ProbeKnown && iv.Cost.ProbeKnown
+	if iv.Cost.ProbeFresh {
+		t.Cost.ProbeNS += iv.Cost.ProbeNS
+		t.Cost.ProbeRuns += iv.Cost.ProbeRuns
+		t.Cost.ProbeWall += iv.Cost.ProbeWall
+		t.Cost.ProbeFresh = true
+	}
 	t.Cost.RSSBytes = max(t.Cost.RSSBytes, iv.Cost.RSSBytes)
 	for _, l := range iv.Lost {
 		a.addLoss(l)

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -69,13 +70,19 @@ func kongOptions(s streams) []kong.Option {
 			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for"),
 		kong.Writers(s.out, s.err),
 		kong.Exit(func(int) { panic(helpShown{}) }),
-		kong.Vars{"keys": keyList()},
+		kong.Vars{"keys": strings.Join(snapshot.KeyNames(), ", ")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 	}
 }
 
-// version is the module's, or the commit it was built from.
+// release is set by the build.
+var release string
+
+// version is the release, or the module's version.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "development"

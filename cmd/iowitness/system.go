@@ -26,6 +26,7 @@ type system struct {
 	always    bool      // the machine's own setting keeps the meter on
 	meter     io.Closer // while it runs
 	measured  probe.RunStats
+	probes    snapshot.Cost // its part of the probes, as last measured
 }
 
 func newSystem(root string, w *probe.Witness, bpfStats kernel.Setting) *system {
@@ -71,11 +72,15 @@ func (s *system) costs(wall time.Duration) snapshot.Cost {
 	}
 	if s.meter != nil || s.always {
 		if stats, err := s.witness.Stats(); err == nil {
-			cost.ProbeKnown = true
-			cost.ProbeNS = uint64(stats.Runtime - s.measured.Runtime)
-			cost.ProbeRuns = stats.Runs - s.measured.Runs
+			s.probes = snapshot.Cost{
+				ProbeNS: uint64(stats.Runtime - s.measured.Runtime), ProbeRuns: stats.Runs - s.measured.Runs,
+				ProbeWall: wall, ProbeFresh: true,
+			}
 		}
 	}
+	cost.ProbeNS, cost.ProbeRuns = s.probes.ProbeNS, s.probes.ProbeRuns
+	cost.ProbeWall, cost.ProbeFresh = s.probes.ProbeWall, s.probes.ProbeFresh
+	s.probes.ProbeFresh = false
 	s.close()
 	s.intervals++
 	if s.intervals%measureEvery == 0 {

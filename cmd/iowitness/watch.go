@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -43,6 +44,7 @@ func (c *watchCmd) Run(s *streams) error {
 		return err
 	}
 	session.extraNotes = notes
+	session.names.wantCwd = slices.Contains(c.Columns, "cwd")
 	err = c.watch(session, view)
 	return errors.Join(err, session.close())
 }
@@ -169,6 +171,7 @@ func (c *watchCmd) runCommand(io *streams, o probe.Options, notes []string, view
 		return err
 	}
 	s.extraNotes = notes
+	s.names.wantCwd = slices.Contains(c.Columns, "cwd")
 	usage, err := c.follow(s, io, view)
 	if err := errors.Join(err, s.close()); err != nil {
 		return err

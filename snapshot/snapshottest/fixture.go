@@ -73,7 +73,7 @@ func base() *snapshot.Interval {
 			PressureSome: 71.5, PressureFull: 3.25, PressureKnown: true,
 		},
 		Lost:   []snapshot.Loss{{ID: "ring_wait", Title: "wait records that found the ring full"}, {ID: "stack", Title: "stacks that could not be unwound", Count: 3, NS: 4 * ms}},
-		Cost:   snapshot.Cost{CPUPercent: 0.4, ProbeNS: 412_000, ProbeRuns: 3211, ProbeKnown: true, RSSBytes: 21 << 20},
+		Cost:   snapshot.Cost{CPUPercent: 0.4, ProbeNS: 412_000, ProbeRuns: 3211, ProbeWall: time.Second, ProbeFresh: true, RSSBytes: 21 << 20},
 		SlowNS: ms, SampleEvery: 64,
 	}
 }
@@ -141,7 +141,7 @@ const id64 = "3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de1234"
 func Empty() (*snapshot.Interval, *Names) {
 	iv := base()
 	iv.System = snapshot.System{CPUs: 2}
-	iv.Lost, iv.Cost.ProbeKnown = nil, false
+	iv.Lost, iv.Cost.ProbeWall = nil, 0
 	iv.Notes = []string{"probe run times are unknown: set kernel.bpf_stats_enabled=1 to have them"}
 	return iv, names()
 }

@@ -172,9 +172,9 @@ func sampling(s *snapshot.Snapshot) object {
 }
 
 func cost(c *snapshot.Cost) object {
-	o := object{{"cpu_percent", rounded(c.CPUPercent)}, {"rss_bytes", c.RSSBytes}, {"probe_ns", nil}, {"probe_runs", nil}}
-	if c.ProbeKnown {
-		o[2].value, o[3].value = c.ProbeNS, c.ProbeRuns
+	o := object{{"cpu_percent", rounded(c.CPUPercent)}, {"rss_bytes", c.RSSBytes}, {"probe_ns", nil}, {"probe_runs", nil}, {"probe_wall_ns", nil}}
+	if c.ProbeWall > 0 {
+		o[2].value, o[3].value, o[4].value = c.ProbeNS, c.ProbeRuns, uint64(c.ProbeWall)
 	}
 	return o
 }

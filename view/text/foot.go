@@ -12,7 +12,7 @@ import (
 // footLines tell what was lost or sampled, what iowitness cost, and the notes.
 func footLines(s *snapshot.Snapshot, width int) []line {
 	lines := wrapped(lostLine(s.Lost), width, lostStyle(s.Lost))
-	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(&s.Cost, s.Wall.Seconds())), dot), width, dim)...)
+	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(&s.Cost)), dot), width, dim)...)
 	if s.Below.Rows > 0 {
 		lines = append(lines, wrapped(fmt.Sprintf("not shown: %s whose waits were all too short, %s together",
 			plural(uint64(s.Below.Rows), "row"), Duration(s.Below.Total)), width, dim)...)
@@ -61,17 +61,14 @@ func sampledWords(s *snapshot.Snapshot) []string {
 	return []string{words}
 }
 
-func costLine(c *snapshot.Cost, wallSeconds float64) string {
+func costLine(c *snapshot.Cost) string {
 	text := fmt.Sprintf("cost: %s%% of a CPU, %s", Percent(c.CPUPercent), Bytes(c.RSSBytes))
-	if !c.ProbeKnown {
+	if c.ProbeWall <= 0 {
 		return text + ", probes not measured"
 	}
-	text += ", probes " + Duration(c.ProbeNS)
-	if wallSeconds > 0 {
-		text += fmt.Sprintf(" (%s%% of a CPU)", Percent(float64(c.ProbeNS)/1e7/wallSeconds))
-	}
+	text += fmt.Sprintf(", probes %s%% of a CPU", Percent(100*float64(c.ProbeNS)/float64(c.ProbeWall)))
 	if c.ProbeRuns > 0 {
-		text += fmt.Sprintf(" in %s runs of %s", Count(c.ProbeRuns), Duration(c.ProbeNS/c.ProbeRuns))
+		text += fmt.Sprintf(" (%s a run)", Duration(c.ProbeNS/c.ProbeRuns))
 	}
 	return text
 }

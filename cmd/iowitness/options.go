@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/probe"
+)
+
+const commBytes = 15 // of a thread's name that the kernel keeps
+
+// probeOptions are what the kernel side filters, in words too, and what there is to say of it.
+func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string, err error) {
+	o = probe.Options{
+		Slow: c.Slow, Min: c.Min, SampleEvery: c.Sample, RingBytes: c.Buffer << 10,
+		PIDs: c.Pid, Comm: c.Comm, IncludeSelf: c.IncludeSelf,
+		FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via,
+	}
+	var scopes []string
+	if len(c.Pid) > 0 {
+		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
+	}
+	if c.Comm != "" {
+		scopes = append(scopes, "threads named "+c.Comm)
+		if len(c.Comm) > commBytes {
+			notes = append(notes, fmt.Sprintf("the kernel keeps 15 bytes of a thread's name: --comm matches those that begin with %q", c.Comm[:commBytes]))
+		}
+	}
+	if c.Cgroup != "" {
+		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
+			return o, "", nil, err
+		}
+		scopes = append(scopes, "cgroup "+c.Cgroup)
+	}
+	if c.Min > 0 {
+		scopes = append(scopes, fmt.Sprintf("waits of at least %v", c.Min))
+	}
+	return o, strings.Join(scopes, ", "), notes, nil
+}
+
+// findCgroup finds a cgroup by its path within a hierarchy, the unified one
+// first, or by its directory.
+func findCgroup(root, path string) (probe.Cgroup, error) {
+	mounts, err := kernel.ReadCgroupMounts(root)
+	if err != nil {
+		return probe.Cgroup{}, err
+	}
+	slices.SortStableFunc(mounts, func(a, b kernel.CgroupMount) int { return rank(a) - rank(b) })
+	for _, m := range mounts {
+		dir := filepath.Join(root, m.Path, path)
+		if within := strings.TrimPrefix(path, m.Path); within != path && (within == "" || within[0] == '/') {
+			dir = filepath.Join(root, path)
+		}
+		info, err := os.Stat(dir)
+		if err != nil || !info.IsDir() || len(m.Controllers) == 0 && !m.V2 {
+			continue
+		}
+		if controller := controllerOf(m); controller != "" || m.V2 {
+			return probe.Cgroup{ID: info.Sys().(*syscall.Stat_t).Ino, Controller: controller}, nil
+		}
+	}
+	return probe.Cgroup{}, fmt.Errorf("there is no cgroup %s", path)
+}
+
+// controllerOrder is the order in which v1 hierarchies are tried: the one in
+// which the kernel side names a thread's cgroup.
+var controllerOrder = []string{"memory", "blkio", "pids", "cpu", "cpuacct", "cpuset", "devices", "freezer"}
+
+func controllerOf(m kernel.CgroupMount) string {
+	for _, c := range controllerOrder {
+		if slices.Contains(m.Controllers, c) {
+			return c
+		}
+	}
+	return ""
+}
+
+func rank(m kernel.CgroupMount) int {
+	if m.V2 {
+		return -1
+	}
+	if i := slices.Index(controllerOrder, controllerOf(m)); i >= 0 {
+		return i
+	}
+	return len(controllerOrder)
+}
+
+// explain adds to an error of the witness what this process lacks.
+func explain(err error) error {
+	if !errors.Is(err, probe.ErrUnsupported) {
+		return err
+	}
+	rights := kernel.Capabilities("/")
+	if lacks := rights.Sentence(); lacks != "" {
+		return fmt.Errorf("%s: %w", lacks, probe.ErrUnsupported)
+	}
+	facts := kernel.Read("/")
+	reasons := rights.Reasons()
+	if facts.Lockdown == "confidentiality" {
+		reasons = append(reasons, "the kernel is locked down (confidentiality), so BPF may not read its memory")
+	}
+	if len(reasons) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, strings.Join(reasons, "; "))
+}
