@@ -91,11 +91,13 @@ func device(cause Cause, flags event.Flags, request event.Request, file event.Fi
 	return 0, NoDevice
 }
 
-// endsWithRequest is false for waits that a timer, a lock or another process
-// ends: a completion on the same CPU just before their wake-up is chance.
+// endsWithRequest is false for waits that a timer, a lock or another thread
+// ends: a completion on the same CPU just before their wake-up is chance, or
+// what that thread waited for.
 func endsWithRequest(cause Cause) bool {
 	switch cause {
-	case DirtyThrottle, CgroupThrottle, InodeLock, MmapLock, FSFrozen, NFS, FUSE, IOUringIdle, NotStorage, Reclaim:
+	case DirtyThrottle, CgroupThrottle, InodeLock, MmapLock, FSFrozen, NFS, FUSE, NetworkBlock, Reclaim,
+		JournalCommit, JournalLocked, JournalSpace, LogForce, QueueFrozen:
 		return false
 	}
 	return true

@@ -11,6 +11,7 @@
 
 #define COMM_BYTES 16
 #define STACK_DEPTH 48
+#define SCHED_DEPTH 8	/* frames of the scheduler's own functions, which the kernel's unwinder leaves out */
 #define PATH_BYTES 256	/* components of a file's path, innermost first, NUL between */
 #define CGROUP_BYTES 512
 #define NAME_BYTES 128	/* one component; longer names are cut and counted */
@@ -87,10 +88,12 @@ struct thread_wait {
 	struct request_ref request;
 	__u32 flags;		/* enum wait_flag of the wait under way */
 	__u32 epoch;		/* of in_epoch */
-	__u32 in_epoch;		/* waits ended in this epoch */
+	__u32 in_epoch[2];	/* waits ended in this epoch: unflagged, flagged */
+	__u32 next_sample[2];	/* the number of the next to be recorded */
 	__u32 tid;
 	__u32 tgid;
-	__u32 last;		/* flags of the wait before */
+	__u32 history;		/* a bit for each of its last waits: slow or not */
+	__u32 pad;
 	__u64 cset;		/* identity as last told, compared by address only */
 	__u64 mm;
 	__u64 cred;
@@ -125,6 +128,9 @@ struct wait_site {
 	__s32 syscall;		/* -1: a page fault or no system call */
 	__u32 frames;
 	__u64 cgroup;		/* kernfs id */
+	__u32 sched_frames;
+	__u32 pad;
+	__u64 sched[SCHED_DEPTH];	/* inner to stack */
 	__u64 stack[STACK_DEPTH];
 	struct file_ref file;
 };

@@ -85,6 +85,7 @@ INLINE long syscall_argument(struct pt_regs *regs, __u32 n)
 }
 
 /*
+ * scratch->words are the innermost words of the sleeping thread's stack, from sp on.
  * A thread that waits for a folio has a wait entry on its own stack, whose
  * private is the thread and whose func is wake_page_function.
  */
@@ -100,8 +101,7 @@ SUBPROGRAM int put_folio(struct wait_site *site, __u64 task, __u64 sp, struct sc
 	struct hlist_node *alias;
 	__u32 i;
 
-	if (!wake_page_function ||
-	    bpf_probe_read_kernel(scratch->words, sizeof(scratch->words), (void *)sp))
+	if (!wake_page_function)
 		return 0;
 	for (i = 0; i < STACK_SCAN_WORDS - 8; i++) {
 		if (scratch->words[(i + func_at) & (STACK_SCAN_WORDS - 1)] == wake_page_function &&

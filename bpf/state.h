@@ -34,8 +34,10 @@ volatile __u32 epoch = 0;
 /* The reader of the walk, whose own waits are left out. */
 volatile __u32 self_tgid = 0;
 
-/* A kernel address, told once the symbols are read; 0: unknown. */
+/* Kernel addresses, told once the symbols are read; 0: unknown. */
 volatile __u64 wake_page_function = 0;
+volatile __u64 sched_text_start = 0;
+volatile __u64 sched_text_end = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -100,7 +102,8 @@ INLINE __u64 ring_wakeup(void)
 /* Per CPU, one each: small state that never outlives a context switch or an interval. */
 struct cpu_state {
 	struct request_ref last;	/* age_ns unused: see completed */
-	__u64 completed;		/* when last completed; 0: a switch or a wait came between */
+	__u64 completed;		/* when */
+	__u64 completer;		/* and in which task, or on top of which */
 	__u32 epoch;			/* of spent */
 	__u32 spent;			/* wait records made */
 };
@@ -114,6 +117,7 @@ struct {
 
 struct scratch {
 	__u64 words[STACK_SCAN_WORDS];
+	__u32 found;
 	struct sleep_site sleep;
 	struct tally_record tally;
 };

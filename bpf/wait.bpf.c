@@ -11,7 +11,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Keeps the record's layout in the object's type information, for the test of the reader. */
 const struct wait_record *wait_record_layout __attribute__((unused));
 
-/* A completion older than this did not cause the wake-up. */
+/*
+ * A completion this young, in the same context, caused the wake-up: the handler
+ * of the completion wakes its waiters before anything else runs.
+ */
 #define JOIN_NS 100000
 
 INLINE bool is_wait(__u32 state, bool in_iowait, __u32 task_flags)
@@ -71,20 +74,43 @@ INLINE bool needs_hint(struct thread_wait *wait)
 }
 
 /*
- * Of the short waits: the first few of an interval, then one in sample_every.
- * WAIT_FIRST, WAIT_SLOW or neither say which; ~0 that it is none of them.
+ * Of the short waits: the first few of an interval, then one in sample_every, at
+ * random: a regular choice would meet a regular program always at the same step.
+ * Flagged and unflagged waits have a choice each, so that neither hides the other.
+ * WAIT_FIRST, WAIT_SLOW or neither say why a wait was chosen; NOT_SAMPLED that it was not.
  */
 #define NOT_SAMPLED (~0U)
 
+INLINE void enter_epoch(struct thread_wait *wait, __u32 now_epoch)
+{
+	if (wait->epoch == now_epoch)
+		return;
+	wait->epoch = now_epoch;
+	wait->in_epoch[0] = wait->in_epoch[1] = 0;
+	wait->next_sample[0] = wait->next_sample[1] = 0;
+}
+
+/* From 1 to twice sample_every less one: sample_every on the average. */
+INLINE __u32 random_step(void)
+{
+	return 1 + bpf_get_prandom_u32() % (2 * sample_every - 1);
+}
+
 INLINE __u32 sample(struct thread_wait *wait, __u32 now_epoch, __u32 flags)
 {
-	if (wait->epoch != now_epoch) {
-		wait->epoch = now_epoch;
-		wait->in_epoch = 0;
-	}
-	if (++wait->in_epoch <= sample_first)
+	__u32 class = !!(flags & WAIT_FLAGGED), number;
+
+	enter_epoch(wait, now_epoch);
+	number = ++wait->in_epoch[class];
+	if (number <= sample_first) {
+		wait->next_sample[class] = sample_first + random_step();
 		return flags | WAIT_FIRST;
-	return flags & WAIT_SLOW || wait->in_epoch % sample_every == 0 ? flags : NOT_SAMPLED;
+	}
+	if (number >= wait->next_sample[class]) {
+		wait->next_sample[class] = number + random_step();
+		return flags;
+	}
+	return flags & WAIT_SLOW ? flags : NOT_SAMPLED;
 }
 
 INLINE bool within_budget(struct cpu_state *cpu, __u32 now_epoch)
@@ -96,48 +122,95 @@ INLINE bool within_budget(struct cpu_state *cpu, __u32 now_epoch)
 	return cpu->spent++ < budget;
 }
 
-/* task is typed: at switch-in the thread that wakes, at sleep the current one. */
-SUBPROGRAM int put_site(struct wait_site *site, struct task_struct *task)
+/* System call, file by its descriptor, and cgroup. */
+SUBPROGRAM int put_call(struct wait_site *site, struct task_struct *task)
 {
-	struct scratch *scratch = this_scratch();
 	struct pt_regs *regs;
+	__u32 n;
 	__u16 v1;
-	long n;
 
-	n = bpf_get_task_stack(task, site->stack, sizeof(site->stack), 0);
-	if (n < 0)
-		lose(LOSS_STACK, 1, 0);
-	site->frames = n > 0 ? n / 8 : 0;
 	site->cgroup = BPF_CORE_READ(cgroup_of(task, &v1), id);
 	site->syscall = -1;
 	site->file.source = FILE_NONE;
 	site->file.path_bytes = 0;
 	site->file.backing_dev = 0;
-	if (!(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
-		regs = user_regs(task);
-		site->syscall = BPF_CORE_READ(regs, orig_ax);
-		if (site->syscall >= 0 && site->syscall < SYSCALLS) {
-			__u32 n = fd_argument[site->syscall & (SYSCALLS - 1)];
-
-			if (n)
-				put_file(&site->file, file_by_fd(task, syscall_argument(regs, n)), FILE_FD);
-		}
-	}
-	if (scratch)
-		put_folio(site, (__u64)task, BPF_CORE_READ(task, thread.sp), scratch);
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return 0;
+	regs = user_regs(task);
+	site->syscall = BPF_CORE_READ(regs, orig_ax);
+	if (site->syscall < 0 || site->syscall >= SYSCALLS)
+		return 0;
+	n = fd_argument[site->syscall & (SYSCALLS - 1)];
+	if (n)
+		put_file(&site->file, file_by_fd(task, syscall_argument(regs, n)), FILE_FD);
 	return 0;
 }
 
-/* At sleep nobody knows how long it will be: a thread whose last wait was slow is likely to wait so again. */
+INLINE void unwound(struct wait_site *site, long bytes)
+{
+	if (bytes < 0)
+		lose(LOSS_STACK, 1, 0);
+	site->frames = bytes > 0 ? bytes / 8 : 0;
+}
+
+/*
+ * The kernel unwinds another task's stack without the functions of .sched.text, by
+ * which one kind of wait differs from another. Their return addresses lie between
+ * the stack pointer and the first address that the unwinder found.
+ */
+SUBPROGRAM int put_sched_frames(struct wait_site *site, struct scratch *scratch)
+{
+	__u64 start = sched_text_start, end = sched_text_end, outer = site->stack[0];
+	/* In memory, whose content the verifier does not follow: else it would try every number at every word. */
+	volatile __u32 *found = &scratch->found;
+	__u32 i;
+
+	*found = 0;
+	for (i = 0; i < STACK_SCAN_WORDS; i++) {
+		__u64 word = scratch->words[i];
+		__u32 n = *found;
+
+		if (word == outer) {
+			site->sched_frames = n;
+			return 0;
+		}
+		if (word >= start && word < end && n < SCHED_DEPTH) {
+			site->sched[n & (SCHED_DEPTH - 1)] = word;
+			*found = n + 1;
+		}
+	}
+	return 0;
+}
+
+/* A sleeping thread, typed. */
+SUBPROGRAM int put_site(struct wait_site *site, struct task_struct *task)
+{
+	struct scratch *scratch = this_scratch();
+	__u64 sp = BPF_CORE_READ(task, thread.sp);
+
+	unwound(site, bpf_get_task_stack(task, site->stack, sizeof(site->stack), 0));
+	put_call(site, task);
+	site->sched_frames = 0;
+	if (!scratch || bpf_probe_read_kernel(scratch->words, sizeof(scratch->words), (void *)sp))
+		return 0;
+	if (site->frames)
+		put_sched_frames(site, scratch);
+	put_folio(site, (__u64)task, sp, scratch);
+	return 0;
+}
+
+/* At sleep nobody knows how long it will be: a thread that has waited long of late is likely to do so again. */
 INLINE bool would_sample(struct thread_wait *wait, __u32 now_epoch)
 {
-	__u32 next = (wait->epoch == now_epoch ? wait->in_epoch : 0) + 1;
+	__u32 class = !!(wait->flags & WAIT_FLAGGED), number;
 
-	return next <= sample_first || next % sample_every == 0 || wait->last & WAIT_SLOW;
+	enter_epoch(wait, now_epoch);
+	number = wait->in_epoch[class] + 1;
+	return number <= sample_first || number >= wait->next_sample[class] || wait->history & 0xff;
 }
 
 /* Where a waking thread cannot be unwound: look now, at sleep, at the current thread. */
-SUBPROGRAM int look_at_sleep(struct thread_wait *wait, __u32 tid, __u64 now)
+SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct scratch *scratch = this_scratch();
@@ -145,15 +218,17 @@ SUBPROGRAM int look_at_sleep(struct thread_wait *wait, __u32 tid, __u64 now)
 	if (!scratch)
 		return 0;
 	tell_identity_once(wait, task);
-	scratch->sleep.start = now;
+	scratch->sleep.start = wait->start;
 	BPF_CORE_READ_STR_INTO(&scratch->sleep.comm, task, comm);
-	put_site(&scratch->sleep.site, task);
+	unwound(&scratch->sleep.site, bpf_get_stack(ctx, scratch->sleep.site.stack, sizeof(scratch->sleep.site.stack), 0));
+	scratch->sleep.site.sched_frames = 0;
+	put_call(&scratch->sleep.site, task);
 	if (bpf_map_update_elem(&sleep_sites, &tid, &scratch->sleep, BPF_ANY))
 		lose(LOSS_STACK, 1, 0);
 	return 0;
 }
 
-INLINE void begin_wait(struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
+INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
 {
 	struct thread_wait *wait;
 
@@ -174,7 +249,7 @@ INLINE void begin_wait(struct task_struct *task, __u32 tid, __u32 tgid, __u32 st
 	if (needs_hint(wait))
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], 1);
 	if (storage_by_hash && would_sample(wait, epoch))
-		look_at_sleep(wait, tid, wait->start);
+		look_at_sleep(ctx, wait, tid);
 }
 
 INLINE void wake(struct thread_wait *wait)
@@ -188,7 +263,7 @@ INLINE void wake(struct thread_wait *wait)
 	wait->woken = now;
 	wait->request.dev = 0;
 	cpu = this_cpu();
-	if (cpu && now - cpu->completed < JOIN_NS) {
+	if (cpu && cpu->completer == bpf_get_current_task() && now - cpu->completed < JOIN_NS) {
 		wait->request = cpu->last;
 		wait->request.age_ns = now - cpu->completed;
 	}
@@ -296,7 +371,7 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	if (wait->request.dev && !(ended.flags & (WAIT_NO_WAKE | WAIT_EARLY_WAKE)))
 		ended.flags |= WAIT_JOINED;
 	count_wait(wait, &ended, now_epoch);
-	wait->last = ended.flags;
+	wait->history = wait->history << 1 | !!(ended.flags & WAIT_SLOW);
 
 	ended.flags = sample(wait, now_epoch, ended.flags);
 	if (ended.flags == NOT_SAMPLED)
@@ -379,7 +454,7 @@ int switch_tp_btf(__u64 *ctx)
 		bool in_iowait = BPF_CORE_READ_BITFIELD(prev, in_iowait);
 
 		if (is_wait(state, in_iowait, prev->flags))
-			begin_wait(prev, prev->pid, prev->tgid, state, in_iowait);
+			begin_wait(ctx, prev, prev->pid, prev->tgid, state, in_iowait);
 		else if (state & TASK_DEAD)
 			leave(prev, prev->pid);
 	}
@@ -400,6 +475,12 @@ int waking_tp_btf(__u64 *ctx)
 	if (epoch && is_wait(direct_state(task), in_iowait, task->flags))
 		wake(find_wait(task, task->pid));
 	return 0;
+}
+
+INLINE void completed(struct cpu_state *cpu)
+{
+	cpu->completed = bpf_ktime_get_ns();
+	cpu->completer = bpf_get_current_task();
 }
 
 INLINE void remember(struct request_ref *last, struct request *rq, __u32 bytes)
@@ -429,7 +510,7 @@ int complete_tp_btf(__u64 *ctx)
 	if (!cpu)
 		return 0;
 	remember(&cpu->last, (void *)ctx[0], ctx[2]);
-	cpu->completed = bpf_ktime_get_ns();
+	completed(cpu);
 	return 0;
 }
 
@@ -443,14 +524,14 @@ INLINE bool reads_in_iowait(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 }
 
-INLINE void switched_out(__u32 state)
+INLINE void switched_out(void *ctx, __u32 state)
 {
 	struct task_struct *prev = bpf_get_current_task_btf();
 	bool in_iowait = reads_in_iowait(prev);
 	__u32 pid = prev->pid;
 
 	if (is_wait(state, in_iowait, prev->flags))
-		begin_wait(prev, pid, prev->tgid, state, in_iowait);
+		begin_wait(ctx, prev, pid, prev->tgid, state, in_iowait);
 	else if (state & TASK_DEAD)
 		leave(prev, pid);
 }
@@ -476,7 +557,7 @@ int switch_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	state = task_state((void *)ctx->args[1]);
 	if (state && !(__u8)ctx->args[0])
-		switched_out(state);
+		switched_out(ctx, state);
 	switched_in(BPF_CORE_READ(next, pid));
 	return 0;
 }
@@ -504,7 +585,7 @@ int complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	cpu->last.op = BPF_CORE_READ(rq, cmd_flags);
 	cpu->last.bytes = ctx->args[2];
 	cpu->last.dev = part ? BPF_CORE_READ(part, bd_dev) : disk_dev(BPF_CORE_READ(rq, q, disk));
-	cpu->completed = bpf_ktime_get_ns();
+	completed(cpu);
 	return 0;
 }
 
@@ -556,7 +637,7 @@ int switch_tp(struct trace_sched_switch *ctx)
 		return 0;
 	state = direct_state(bpf_get_current_task_btf());
 	if (state && !(ctx->prev_state & TASK_REPORT_MAX))
-		switched_out(state);
+		switched_out(ctx, state);
 	switched_in(ctx->next_pid);
 	return 0;
 }
@@ -588,7 +669,7 @@ int complete_tp(struct trace_block_rq_complete *ctx)
 	cpu->last.dev = ctx->dev;
 	cpu->last.sector = ctx->sector;
 	cpu->last.bytes = ctx->nr_sector << 9;
-	cpu->completed = bpf_ktime_get_ns();
+	completed(cpu);
 	return 0;
 }
 

@@ -29,6 +29,7 @@ const (
 const (
 	commBytes   = 16
 	stackDepth  = 48
+	schedDepth  = 8
 	pathBytes   = 256
 	nameBytes   = 128
 	cgroupBytes = 512
@@ -185,20 +186,31 @@ func (c *codec) file(f *File) {
 	}
 }
 
+// site joins the scheduler's frames and those outside of them to one stack;
+// writing puts all of them among the latter.
 func (c *codec) site(s *Site) {
 	syscall, frames := uint32(s.Syscall), uint32(len(s.Stack))
+	var sched uint32
 	c.u32(&syscall)
 	c.u32(&frames)
 	c.u64(&s.Cgroup)
 	s.Syscall = int32(syscall)
+	c.u32(&sched)
+	c.skip(4)
+	frames, sched = min(frames, stackDepth), min(sched, schedDepth)
 	if !c.writing {
-		s.Stack = make([]uint64, min(frames, stackDepth))
+		s.Stack = make([]uint64, sched+frames)
 	}
-	for i := range s.Stack[:min(len(s.Stack), stackDepth)] {
-		c.u64(&s.Stack[i])
-	}
-	c.skip(8 * (stackDepth - min(len(s.Stack), stackDepth)))
+	c.words(s.Stack[:sched], schedDepth)
+	c.words(s.Stack[sched:sched+frames], stackDepth)
 	c.file(&s.File)
+}
+
+func (c *codec) words(words []uint64, room int) {
+	for i := range words {
+		c.u64(&words[i])
+	}
+	c.skip(8 * (room - len(words)))
 }
 
 func (c *codec) wait(w *Wait) {
@@ -245,11 +257,12 @@ func (c *codec) threadWait(t *Tally) {
 	c.u64(&t.Born)
 	c.request(&request)
 	c.u32((*uint32)(&t.Flags))
-	c.u32(&epoch)
-	c.u32(&epoch)
+	for range 5 {
+		c.u32(&epoch)
+	}
 	c.u32(&t.TID)
 	c.u32(&t.PID)
-	c.skip(4)
+	c.skip(8)
 	for range 3 {
 		c.u64(&identity)
 	}

@@ -112,6 +112,14 @@ func Mount(t testing.TB, d Device, fstype, options string, mkfs ...string) strin
 	return dir
 }
 
+// Remount unmounts and mounts again: what was cached is read anew.
+func Remount(t testing.TB, d Device, dir, fstype, options string) {
+	t.Helper()
+	Run(t, "umount", dir)
+	Run(t, "mount", "-t", fstype, "-o", strings.TrimSuffix("rw,"+options, ","), d.Path, dir)
+	DropCaches(t)
+}
+
 // DropCaches empties the page cache, so that the next reads come from the devices.
 func DropCaches(t testing.TB) {
 	t.Helper()

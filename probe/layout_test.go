@@ -109,6 +109,8 @@ func setSite(r *record, prefix string) {
 	r.set(prefix+"syscall", 17)
 	r.set(prefix+"frames", 2)
 	r.set(prefix+"cgroup", 101)
+	r.set(prefix+"sched_frames", 1)
+	r.set(prefix+"sched.0", 106)
 	r.set(prefix+"stack.1", 102)
 	r.set(prefix+"file.ino", 103)
 	r.set(prefix+"file.dev", 104)
@@ -123,7 +125,7 @@ func checkSite(t *testing.T, s *event.Site) {
 	t.Helper()
 	same(t, map[string][2]any{
 		"syscall": {s.Syscall, int32(17)}, "cgroup": {s.Cgroup, uint64(101)},
-		"frames": {len(s.Stack), 2}, "frame": {s.Stack[1], uint64(102)},
+		"frames": {len(s.Stack), 3}, "frame": {s.Stack[2], uint64(102)}, "inner frame": {s.Stack[0], uint64(106)},
 		"file": {s.File, event.File{Ino: 103, Dev: 104, Source: event.ByFD, BlockDevice: true, Backing: 105, Path: "/a/b"}},
 	})
 }

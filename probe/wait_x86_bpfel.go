@@ -24,6 +24,7 @@ type waitCpuState struct {
 		AgeNs  uint32
 	}
 	Completed uint64
+	Completer uint64
 	Epoch     uint32
 	Spent     uint32
 }
@@ -37,6 +38,8 @@ type waitLossCount struct {
 type waitScratch struct {
 	_     structs.HostLayout
 	Words [128]uint64
+	Found uint32
+	_     [4]byte
 	Sleep waitSleepSite
 	Tally struct {
 		_    structs.HostLayout
@@ -54,12 +57,15 @@ type waitScratch struct {
 		HasSite uint32
 		State   uint32
 		Site    struct {
-			_       structs.HostLayout
-			Syscall int32
-			Frames  uint32
-			Cgroup  uint64
-			Stack   [48]uint64
-			File    struct {
+			_           structs.HostLayout
+			Syscall     int32
+			Frames      uint32
+			Cgroup      uint64
+			SchedFrames uint32
+			Pad         uint32
+			Sched       [8]uint64
+			Stack       [48]uint64
+			File        struct {
 				_          structs.HostLayout
 				Ino        uint64
 				Dev        uint32
@@ -78,12 +84,15 @@ type waitSleepSite struct {
 	Start uint64
 	Comm  [16]int8
 	Site  struct {
-		_       structs.HostLayout
-		Syscall int32
-		Frames  uint32
-		Cgroup  uint64
-		Stack   [48]uint64
-		File    struct {
+		_           structs.HostLayout
+		Syscall     int32
+		Frames      uint32
+		Cgroup      uint64
+		SchedFrames uint32
+		Pad         uint32
+		Sched       [8]uint64
+		Stack       [48]uint64
+		File        struct {
 			_          structs.HostLayout
 			Ino        uint64
 			Dev        uint32
@@ -110,17 +119,19 @@ type waitThreadWait struct {
 		Op     uint32
 		AgeNs  uint32
 	}
-	Flags   uint32
-	Epoch   uint32
-	InEpoch uint32
-	Tid     uint32
-	Tgid    uint32
-	Last    uint32
-	Cset    uint64
-	Mm      uint64
-	Cred    uint64
-	Count   uint64
-	Sums    [4]struct {
+	Flags      uint32
+	Epoch      uint32
+	InEpoch    [2]uint32
+	NextSample [2]uint32
+	Tid        uint32
+	Tgid       uint32
+	History    uint32
+	Pad        uint32
+	Cset       uint64
+	Mm         uint64
+	Cred       uint64
+	Count      uint64
+	Sums       [4]struct {
 		_          structs.HostLayout
 		Count      uint64
 		BlockedNs  uint64
@@ -179,6 +190,8 @@ const (
 	waitVarMinNs            = "min_ns"
 	waitVarSampleEvery      = "sample_every"
 	waitVarSampleFirst      = "sample_first"
+	waitVarSchedTextEnd     = "sched_text_end"
+	waitVarSchedTextStart   = "sched_text_start"
 	waitVarSelfTgid         = "self_tgid"
 	waitVarSlowNs           = "slow_ns"
 	waitVarStorageByHash    = "storage_by_hash"
@@ -280,6 +293,8 @@ type waitVariableSpecs struct {
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
 	SampleFirst      *ebpf.VariableSpec `ebpf:"sample_first"`
+	SchedTextEnd     *ebpf.VariableSpec `ebpf:"sched_text_end"`
+	SchedTextStart   *ebpf.VariableSpec `ebpf:"sched_text_start"`
 	SelfTgid         *ebpf.VariableSpec `ebpf:"self_tgid"`
 	SlowNs           *ebpf.VariableSpec `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.VariableSpec `ebpf:"storage_by_hash"`
@@ -353,6 +368,8 @@ type waitVariables struct {
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
 	SampleFirst      *ebpf.Variable `ebpf:"sample_first"`
+	SchedTextEnd     *ebpf.Variable `ebpf:"sched_text_end"`
+	SchedTextStart   *ebpf.Variable `ebpf:"sched_text_start"`
 	SelfTgid         *ebpf.Variable `ebpf:"self_tgid"`
 	SlowNs           *ebpf.Variable `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.Variable `ebpf:"storage_by_hash"`

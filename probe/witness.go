@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -55,6 +56,9 @@ func Open(o Options) (*Witness, error) {
 	return w, nil
 }
 
+// Options are those in force, defaults filled in.
+func (w *Witness) Options() Options { return *w.options }
+
 // Start opens the gate, and takes on the waits that are already in progress.
 func (w *Witness) Start() error {
 	w.epoch = 1
@@ -78,10 +82,22 @@ func (w *Witness) NextEpoch() (closed uint32, err error) {
 	return closed, w.set("epoch", w.epoch)
 }
 
-// SetWakePageFunction tells the kernel side the address of wake_page_function,
-// by which it finds the folio that a thread waits for.
-func (w *Witness) SetWakePageFunction(address uint64) error {
-	return w.set("wake_page_function", address)
+// addresses are the kernel symbols that the kernel side makes use of: the
+// function by which it finds the folio that a thread waits for, and the bounds of
+// the scheduler's functions.
+var addresses = []string{"wake_page_function", "__sched_text_start", "__sched_text_end"}
+
+// SetAddresses tells the kernel side the addresses of some kernel symbols.
+// Without them, fewer files and causes are found.
+func (w *Witness) SetAddresses(address func(symbol string) (uint64, bool)) error {
+	for _, symbol := range addresses {
+		if value, ok := address(symbol); ok {
+			if err := w.set(strings.TrimPrefix(symbol, "__"), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (w *Witness) set(name string, value any) error {

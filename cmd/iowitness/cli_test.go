@@ -38,7 +38,6 @@ func TestBadInputGetsOneSentence(t *testing.T) {
 		{"--cause page_cash_read", exitUsage, "page_cache_read"},
 		{"--columns nosuch --for 1s", exitUsage, "nosuch"},
 		{"--buffer 1000", exitUsage, "power of two"},
-		{"--sample 0", exitUsage, "at least 1"},
 		{"--via ptrace", exitUsage, "tp_btf"},
 		{"surplus", exitUsage, "surplus"},
 		{"causes -- true", exitUsage, "takes no command"},

@@ -45,7 +45,7 @@ type watchCmd struct {
 
 	Via         string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
 	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
-	Sample      uint32        `help:"Of the shorter waits, take one stack in this many." default:"64"`
+	Sample      uint32        `help:"Of the shorter waits, take one stack in this many; default 64, of a command's 16." placeholder:"N"`
 	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	IncludeSelf bool          `help:"Also show iowitness's own waits."`
@@ -108,9 +108,6 @@ func (c *watchCmd) Validate() error {
 	}
 	if c.Buffer < 64 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
 		return fmt.Errorf("--buffer: must be a power of two, from 64 (KiB) on")
-	}
-	if c.Sample == 0 {
-		return fmt.Errorf("--sample: must be at least 1")
 	}
 	return c.parseNames()
 }

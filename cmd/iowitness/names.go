@@ -44,15 +44,6 @@ func newNames(root string) *names {
 	return n
 }
 
-// wakePageFunction is the kernel function by which a folio's waiters are known.
-func (n *names) wakePageFunction() (uint64, bool) {
-	symbols, err := n.symbols()
-	if err != nil {
-		return 0, false
-	}
-	return symbols.Address("wake_page_function")
-}
-
 // notes are sentences on the names that cannot be had.
 func (n *names) notes() []string {
 	if _, err := n.symbols(); err != nil {

@@ -35,8 +35,8 @@ func openSession(o probe.Options, scope string) (*session, error) {
 	if s.witness, err = probe.Open(o); err != nil {
 		return nil, explain(err)
 	}
-	if address, ok := s.names.wakePageFunction(); ok {
-		if err := s.witness.SetWakePageFunction(address); err != nil {
+	if symbols, err := s.names.symbols(); err == nil {
+		if err := s.witness.SetAddresses(symbols.Address); err != nil {
 			s.close()
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func openSession(o probe.Options, scope string) (*session, error) {
 // start opens the gate.
 func (s *session) start() error {
 	s.opened = time.Now()
-	s.ledger = blame.NewLedger(s.names, monotonic(), uint64(s.options.Slow))
+	s.ledger = blame.NewLedger(s.names, monotonic(), uint64(s.witness.Options().Slow))
 	s.system = newSystem("/", s.witness, s.names.facts.BPFStats)
 	return s.witness.Start()
 }
@@ -107,7 +107,7 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 		Version: version(), Kernel: s.names.facts.Release, Means: s.means(),
 		Start: start, End: end, Wall: end.Sub(start), Threads: threads,
 		Lost: lost, Notes: s.notes(), Scope: s.scope,
-		SlowNS: uint64(s.options.Slow), SampleEvery: uint64(s.options.SampleEvery),
+		SlowNS: uint64(s.witness.Options().Slow), SampleEvery: uint64(s.witness.Options().SampleEvery),
 	}
 	iv.System, iv.Cost = s.system.interval(iv.Wall)
 	return iv, nil

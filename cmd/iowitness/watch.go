@@ -166,6 +166,11 @@ func (c *watchCmd) runCommand(io *streams, o probe.Options, notes []string, view
 		return usageError{errors.New("no command after --")}
 	}
 	o.Follow = true
+	// One command's waits are few: more of them can be told exactly.
+	o.SampleFirst = 64
+	if o.SampleEvery == 0 {
+		o.SampleEvery = 16
+	}
 	s, err := openSession(o, fmt.Sprintf("the command %s and its children", c.command[0]))
 	if err != nil {
 		return err

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Bits of the capabilities that matter here (capabilities(7)).
+const (
+	capSysPtrace   = 19
+	capSysAdmin    = 21
+	capSysResource = 24
+	capSyslog      = 34
+	capPerfmon     = 38
+	capBPF         = 39
+)
+
+// Rights is what this process may do, and what else may refuse it BPF.
+type Rights struct {
+	Effective               uint64  // capability bits; meaningless unless Known
+	Known                   bool    // proc/self/status could be read
+	LastCap                 int     // highest capability this kernel has, -1: unknown; CAP_BPF is 39 (5.8)
+	Seccomp                 int     // 2: a filter is active, which may refuse bpf(2); -1: unknown
+	UnprivilegedBPFDisabled int     // -1: unknown
+	InitialUserNamespace    Setting // Off: capabilities do not count for BPF, whatever they are
+}
+
+// Capabilities reads the rights of this process from the files below root.
+func Capabilities(root string) Rights {
+	status, err := ReadStatus(root)
+	if err != nil {
+		status = Status{Seccomp: UnknownNumber}
+	}
+	return Rights{
+		Effective:               status.Effective,
+		Known:                   err == nil,
+		LastCap:                 number(root, "proc/sys/kernel/cap_last_cap"),
+		Seccomp:                 status.Seccomp,
+		UnprivilegedBPFDisabled: number(root, "proc/sys/kernel/unprivileged_bpf_disabled"),
+		InitialUserNamespace:    initialNamespace(root, "user", initialUserNamespace),
+	}
+}
+
+func (r Rights) has(bit int) bool { return r.Effective>>bit&1 == 1 }
+
+// onlyAdmin: before 5.8 CAP_SYS_ADMIN is the one capability for BPF and perf.
+func (r Rights) onlyAdmin() bool { return r.LastCap >= 0 && r.LastCap < capBPF }
+
+// Missing names the capabilities that the witness needs and this process
+// lacks: CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN instead of both. It is
+// empty if nothing is missing or if the rights are not known.
+func (r Rights) Missing() []string {
+	switch {
+	case !r.Known || r.has(capSysAdmin):
+		return nil
+	case r.onlyAdmin():
+		return []string{"CAP_SYS_ADMIN"}
+	}
+	var missing []string
+	if !r.has(capBPF) {
+		missing = append(missing, "CAP_BPF")
+	}
+	if !r.has(capPerfmon) {
+		missing = append(missing, "CAP_PERFMON")
+	}
+	return missing
+}
+
+// Optional names what is lacking but not needed, with what it is for.
+func (r Rights) Optional() []string {
+	if !r.Known {
+		return nil
+	}
+	var lacking []string
+	for _, c := range []struct {
+		bit int
+		use string
+	}{
+		{capSysResource, "CAP_SYS_RESOURCE: to raise the limit of locked memory, which kernels before 5.11 ask for"},
+		{capSyslog, "CAP_SYSLOG: to read kernel symbols, without which causes are unknown"},
+		{capSysPtrace, "CAP_SYS_PTRACE: to read executables and working directories of other users' processes"},
+	} {
+		if !r.has(c.bit) {
+			lacking = append(lacking, c.use)
+		}
+	}
+	return lacking
+}
+
+// Reasons are sentences on what else than a missing capability may refuse BPF here.
+func (r Rights) Reasons() []string {
+	var reasons []string
+	if r.InitialUserNamespace == Off {
+		reasons = append(reasons, "this process is in a user namespace, whose capabilities do not count for BPF: run it outside")
+	}
+	if r.Seccomp == 2 {
+		reasons = append(reasons, "a seccomp filter is active, as container runtimes set it, and may refuse bpf(2): allow bpf and perf_event_open, or run it outside the container")
+	}
+	if r.UnprivilegedBPFDisabled > 0 && len(r.Missing()) > 0 {
+		reasons = append(reasons, fmt.Sprintf("kernel.unprivileged_bpf_disabled is %d, so BPF is refused without capabilities", r.UnprivilegedBPFDisabled))
+	}
+	return reasons
+}
+
+// Sentence says what this process lacks and the way out; "" if it lacks nothing.
+func (r Rights) Sentence() string {
+	missing := r.Missing()
+	if len(missing) == 0 {
+		return ""
+	}
+	needs := "CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN)"
+	if r.onlyAdmin() {
+		needs = "CAP_SYS_ADMIN on this kernel"
+	}
+	return fmt.Sprintf("iowitness needs %s; this process lacks %s: run it with sudo", needs, strings.Join(missing, " and "))
+}
