@@ -68,7 +68,7 @@ func open(t *testing.T, o Options) *Witness {
 			t.Error(err)
 		}
 	})
-	if err := w.Start(); err != nil {
+	if err := w.Start(func(*event.Tally) {}); err != nil {
 		t.Fatal(err)
 	}
 	return w

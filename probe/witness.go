@@ -59,8 +59,8 @@ func Open(o Options) (*Witness, error) {
 // Options are those in force, defaults filled in.
 func (w *Witness) Options() Options { return *w.options }
 
-// Start opens the gate, and takes on the waits that are already in progress.
-func (w *Witness) Start() error {
+// Start opens the gate, and tells the waits that are already in progress.
+func (w *Witness) Start(tell func(*event.Tally)) error {
 	w.epoch = 1
 	if err := w.set("walk_mode", uint32(1)); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (w *Witness) Start() error {
 	if err := w.set("epoch", w.epoch); err != nil {
 		return err
 	}
-	_, err := w.walkAll(func(*event.Tally) {})
+	_, err := w.walkAll(tell)
 	return errors.Join(err, w.set("walk_mode", uint32(0)))
 }
 

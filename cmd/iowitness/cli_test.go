@@ -4,12 +4,12 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,10 +29,10 @@ func TestBadInputGetsOneSentence(t *testing.T) {
 	}{
 		{"--frobnicate", exitUsage, "unknown flag --frobnicate"},
 		{"--for xyz", exitUsage, "--for"},
-		{"--for -1s", exitUsage, "negative"},
+		{"--for=-1s", exitUsage, "negative"},
 		{"--interval 1ms", exitUsage, "at least"},
-		{"--min -1ms", exitUsage, "negative"},
-		{"--top -7", exitUsage, "negative"},
+		{"--min=-1ms", exitUsage, "negative"},
+		{"--top=-7", exitUsage, "negative"},
 		{"--pid abc", exitUsage, "--pid"},
 		{"--by colour", exitUsage, "choose from process"},
 		{"--cause page_cash_read", exitUsage, "page_cache_read"},
@@ -224,49 +224,58 @@ func TestCtrlCEndsWithASummary(t *testing.T) {
 	}
 }
 
-// programsOf are the names of the BPF programs that a running process holds.
-func programsLoaded(t *testing.T) (n int) {
+// programsOf are the ids of the BPF programs that a process holds.
+func programsOf(t *testing.T, pid int) (ids []ebpf.ProgramID) {
 	t.Helper()
-	for id := ebpf.ProgramID(0); ; {
-		next, err := ebpf.ProgramGetNextID(id)
-		if errors.Is(err, os.ErrNotExist) {
-			return n
+	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range infos {
+		b, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(b)) {
+			var id ebpf.ProgramID
+			if n, _ := fmt.Sscanf(line, "prog_id: %d", &id); n == 1 && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		id = next
-		p, err := ebpf.NewProgramFromID(id)
-		if err != nil {
-			continue
-		}
-		if info, err := p.Info(); err == nil && (info.Name == "switch_tp_btf" || info.Name == "waking_tp_btf" || info.Name == "walk") {
-			n++
-		}
+	}
+	return ids
+}
+
+func loaded(id ebpf.ProgramID) bool {
+	p, err := ebpf.NewProgramFromID(id)
+	if err == nil {
 		p.Close()
 	}
+	return err == nil
 }
 
 // TestKillLeavesNothingAttached: the kernel detaches what a killed process held.
 func TestKillLeavesNothingAttached(t *testing.T) {
 	lab.NeedRoot(t)
-	before := programsLoaded(t)
 	cmd := exec.Command(binary)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); programsLoaded(t) < before+3; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("its programs never appeared")
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var ids []ebpf.ProgramID
+	for deadline := time.Now().Add(10 * time.Second); len(ids) < 5; time.Sleep(20 * time.Millisecond) {
+		if ids = programsOf(t, cmd.Process.Pid); time.Now().After(deadline) {
+			t.Fatalf("it holds the programs %v only", ids)
 		}
 	}
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
 	cmd.Process.Kill()
 	cmd.Wait()
-	for deadline := time.Now().Add(10 * time.Second); programsLoaded(t) > before; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); slices.ContainsFunc(ids, loaded); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d programs stay after kill -9", programsLoaded(t)-before)
+			t.Fatalf("of the programs %v some stay after kill -9", ids)
 		}
+	}
+	if left := lab.Run(t, "bpftool", "link", "show"); strings.Contains(left, fmt.Sprintf("iowitness(%d)", cmd.Process.Pid)) {
+		t.Errorf("links stay: %s", left)
 	}
 }
 

@@ -24,6 +24,7 @@ type child struct {
 	cmd     *exec.Cmd
 	started time.Time
 	ended   chan struct{}
+	signals chan os.Signal
 	usage   snapshot.Usage
 }
 
@@ -32,6 +33,9 @@ func startChild(s *session, argv []string, io streams) (*child, error) {
 	c := &child{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = io.in, io.out, io.err
 	c.usage.Command = argv
+	// From before it starts, so that none ends us and leaves it alone.
+	c.signals = make(chan os.Signal, 16)
+	signal.Notify(c.signals)
 	// The child inherits its place from the thread that makes it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -45,6 +49,7 @@ func startChild(s *session, argv []string, io streams) (*child, error) {
 		return nil, err
 	}
 	if err != nil {
+		signal.Stop(c.signals)
 		return nil, cannotRun(argv[0], err)
 	}
 	return c, nil
@@ -65,9 +70,7 @@ func cannotRun(name string, err error) error {
 
 // wait waits for the end, passing on signals meanwhile, and then calls done.
 func (c *child) wait(done func()) {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals)
-	defer signal.Stop(signals)
+	defer signal.Stop(c.signals)
 	waited := make(chan error, 1)
 	go func() { waited <- c.cmd.Wait() }()
 	for {
@@ -77,7 +80,7 @@ func (c *child) wait(done func()) {
 			close(c.ended)
 			done()
 			return
-		case sig := <-signals:
+		case sig := <-c.signals:
 			c.pass(sig)
 		}
 	}

@@ -67,7 +67,9 @@ func kongOptions(s streams) []kong.Option {
 		kong.Description("Shows who waits for I/O, for how long, on what, and why.\n\n" +
 			"  iowitness                    live table\n" +
 			"  iowitness --for 10s          one report\n" +
-			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for"),
+			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n" +
+			"  iowitness causes             list the causes of waiting\n" +
+			"  iowitness fields             describe the output; --schema: of --json"),
 		kong.Writers(s.out, s.err),
 		kong.Exit(func(int) { panic(helpShown{}) }),
 		kong.Vars{"keys": strings.Join(snapshot.KeyNames(), ", ")},

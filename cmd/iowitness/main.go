@@ -58,6 +58,9 @@ func run(args []string, s streams) int {
 		fmt.Fprintln(s.out, "iowitness", version())
 		return exitOK
 	}
+	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
+		args = []string{"watch", "--help"} // whose flags are those of a call without a command
+	}
 	ctx, err := parse(parser, args)
 	if errors.As(err, new(helpShown)) {
 		return exitOK
@@ -100,7 +103,10 @@ func fail(w io.Writer, err error) int {
 		return int(status)
 	}
 	fmt.Fprintf(w, "iowitness: %s\n", sentence(err))
+	var cannot cannotRunError
 	switch {
+	case errors.As(err, &cannot):
+		return cannot.status
 	case errors.As(err, new(usageError)):
 		return exitUsage
 	case errors.Is(err, probe.ErrUnsupported):

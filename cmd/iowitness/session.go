@@ -49,7 +49,7 @@ func (s *session) start() error {
 	s.opened = time.Now()
 	s.ledger = blame.NewLedger(s.names, monotonic(), uint64(s.witness.Options().Slow))
 	s.system = newSystem("/", s.witness, s.names.facts.BPFStats)
-	return s.witness.Start()
+	return s.witness.Start(s.ledger.Tally)
 }
 
 func (s *session) close() error {
@@ -90,7 +90,7 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.witness.Walk(func(t *event.Tally) { s.ledger.Tally(t) }); err != nil {
+	if err := s.witness.Walk(s.ledger.Tally); err != nil {
 		return nil, err
 	}
 	if err := s.gather(time.Unix(1, 0)); err != nil {
