@@ -105,26 +105,35 @@ func minus(a, b event.Sum) event.Sum {
 	return event.Sum{Count: since(a.Count, b.Count), Blocked: since(a.Blocked, b.Blocked), RunQueue: since(a.RunQueue, b.RunQueue)}
 }
 
-// spread divides a sum over sampled waits in proportion to their own, without a remainder.
+// spread divides a sum over sampled waits, in proportion to their own time and
+// to how many waits each was chosen from, without a remainder.
 func (l *Ledger) spread(charges *charges, sampled []*event.Wait, rest event.Sum, carry carried) {
-	var seen event.Sum
+	var left event.Sum
 	for _, w := range sampled {
-		part := partOf(w, carry)
-		seen.Count++
-		seen.Blocked += part.Blocked
-		seen.RunQueue += part.RunQueue
+		left = plus(left, weighted(w, carry))
 	}
 	for _, w := range sampled {
-		part := partOf(w, carry)
-		part = event.Sum{
-			Count:    share(rest.Count, 1, seen.Count),
-			Blocked:  share(rest.Blocked, part.Blocked, seen.Blocked),
-			RunQueue: share(rest.RunQueue, part.RunQueue, seen.RunQueue),
+		own := weighted(w, carry)
+		part := event.Sum{
+			Count:    share(rest.Count, own.Count, left.Count),
+			Blocked:  share(rest.Blocked, own.Blocked, left.Blocked),
+			RunQueue: share(rest.RunQueue, own.RunQueue, left.RunQueue),
 		}
-		own := partOf(w, carry)
-		rest, seen = minus(rest, part), minus(seen, own)
+		rest, left = minus(rest, part), minus(left, own)
 		l.charge(charges, w, part, part.Count, true)
 	}
+}
+
+func weighted(w *event.Wait, carry carried) event.Sum {
+	part, weight := partOf(w, carry), uint64(max(w.Weight, 1))
+	if w.Flags&event.Slow != 0 {
+		weight = 1
+	}
+	return event.Sum{Count: weight, Blocked: part.Blocked * weight, RunQueue: part.RunQueue * weight}
+}
+
+func plus(a, b event.Sum) event.Sum {
+	return event.Sum{Count: a.Count + b.Count, Blocked: a.Blocked + b.Blocked, RunQueue: a.RunQueue + b.RunQueue}
 }
 
 // share is part/whole of a total; the last part takes what is left. A whole of

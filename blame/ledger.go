@@ -10,7 +10,7 @@ import "github.com/iowitness/iowitness/event"
 // wait that a tally counts is at hand.
 type Ledger struct {
 	judge   *judge
-	opened  uint64 // CLOCK_MONOTONIC ns: what was waited before is nobody's business
+	opened  uint64 // ns by the witness's clock: what was waited before is nobody's business
 	slow    uint64 // ns: a wait in progress is charged from this age on
 	threads map[threadKey]*thread
 }
@@ -45,7 +45,7 @@ type carried struct {
 	flags   event.Flags
 }
 
-// NewLedger opens an empty ledger at an instant of CLOCK_MONOTONIC, with the
+// NewLedger opens an empty ledger at an instant of the witness's clock, with the
 // threshold of slow waits; both in ns.
 func NewLedger(names Names, opened, slow uint64) *Ledger {
 	return &Ledger{judge: newJudge(names), opened: opened, slow: slow, threads: map[threadKey]*thread{}}

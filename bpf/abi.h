@@ -41,7 +41,7 @@ enum wait_flag {
 	WAIT_ADOPTED = 1 << 2,		/* began before iowitness did; its start is an estimate */
 	WAIT_EARLY_WAKE = 1 << 3,	/* woken while still switching out: blocked time is zero */
 	WAIT_NO_WAKE = 1 << 4,		/* no wake-up seen: blocked time includes run-queue delay */
-	WAIT_JOINED = 1 << 5,		/* a request completed on the waking CPU just before the wake-up */
+	WAIT_JOINED = 1 << 5,		/* woken by the handler of a request's completion */
 	WAIT_INTERRUPTIBLE = 1 << 6,	/* state S with in_iowait: an application may wait here for work */
 	WAIT_FIRST = 1 << 7,		/* recorded as one of the first of its thread and interval */
 };
@@ -52,7 +52,7 @@ struct request_ref {
 	__u32 dev;		/* kernel encoding: major << 20 | minor */
 	__u32 bytes;
 	__u32 op;		/* REQ_OP_* with flags */
-	__u32 age_ns;		/* from completion to wake-up */
+	__u32 pad;
 };
 
 /* Sums are kept apart by two flags, whose bits are the index. */
@@ -77,15 +77,16 @@ struct wait_max {
 };
 
 /*
- * One per thread, in task-local storage or in a hash by thread id. Written only
- * on the CPU that switches the thread, but for woken and request (the waker's).
+ * One per thread, in task-local storage or in a hash by thread id. Instants are by
+ * the witness's clock: the scheduler's or CLOCK_MONOTONIC, in ns. Written only
+ * on the CPU that switches the thread, but for woken (the waker's).
  */
 struct thread_wait {
 	__u64 start;		/* when it was switched out; 0 while it runs */
-	__u64 woken;
+	__u64 woken;		/* by the clock CLOCK_MONOTONIC only; the scheduler keeps it itself */
+	__u64 run_delay;	/* the scheduler's sum of run-queue delays, as of start */
 	__u64 ended;		/* when its last wait ended */
 	__u64 born;		/* start of its first wait: tells a reused thread id apart */
-	struct request_ref request;
 	__u32 flags;		/* enum wait_flag of the wait under way */
 	__u32 epoch;		/* of in_epoch */
 	__u32 in_epoch[2];	/* waits ended in this epoch: unflagged, flagged */
@@ -145,6 +146,8 @@ struct wait_record {
 	struct request_ref request;
 	__u32 flags;
 	__u32 cpu;
+	__u32 weight;		/* of a short wait: it was chosen from about so many */
+	__u32 pad;
 	struct wait_site site;
 };
 

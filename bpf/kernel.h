@@ -147,8 +147,22 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct rq {
+	__u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
 struct sched_entity {
 	__u64 exec_start;
+	struct cfs_rq *cfs_rq;
+};
+
+struct sched_info {
+	unsigned long long run_delay;
+	unsigned long long last_queued;
 };
 
 struct thread_struct {
@@ -172,6 +186,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct thread_struct thread;
 };
 

@@ -15,6 +15,11 @@ const volatile __u32 sample_every = 64;		/* of the short waits, one in this many
 const volatile __u32 sample_first = 2;		/* and this many of each thread and interval */
 const volatile __u32 budget = 4000;		/* wait records per CPU and interval */
 const volatile bool storage_by_hash = false;
+/*
+ * Instants by the run queue's clock, which the scheduler has just read, and its own
+ * run-queue delays; else by CLOCK_MONOTONIC, at the price of reading it.
+ */
+const volatile bool scheduler_clock = false;
 const volatile bool filter_tgid = false;
 const volatile bool filter_follow = false;
 const volatile bool filter_comm = false;
@@ -30,6 +35,10 @@ const volatile __u8 fd_argument[SYSCALLS] = {};
  * is witnessed before all is attached.
  */
 volatile __u32 epoch = 0;
+
+/* The walk's instant, and what to add to the scheduler's clock to have CLOCK_MONOTONIC. */
+volatile __u64 walk_now = 0;
+volatile __u64 walk_offset = 0;
 
 /* The reader of the walk, whose own waits are left out. */
 volatile __u32 self_tgid = 0;
@@ -101,8 +110,8 @@ INLINE __u64 ring_wakeup(void)
 
 /* Per CPU, one each: small state that never outlives a context switch or an interval. */
 struct cpu_state {
-	struct request_ref last;	/* age_ns unused: see completed */
-	__u64 completed;		/* when */
+	struct request_ref last;	/* completed */
+	__u64 completed;		/* when, in jiffies */
 	__u64 completer;		/* and in which task, or on top of which */
 	__u32 epoch;			/* of spent */
 	__u32 spent;			/* wait records made */
@@ -142,6 +151,15 @@ struct {
  */
 #define HINTS 4096
 __u32 hints[HINTS];
+
+/* The request that woke a thread, from its wake-up until it runs: by a hash of the thread id. */
+#define JOINS 4096
+struct join {
+	__u32 tid;
+	__u32 pad;
+	struct request_ref request;
+};
+struct join joins[JOINS];
 
 static const struct thread_wait no_wait = {};
 

@@ -11,11 +11,14 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Keeps the record's layout in the object's type information, for the test of the reader. */
 const struct wait_record *wait_record_layout __attribute__((unused));
 
-/*
- * A completion this young, in the same context, caused the wake-up: the handler
- * of the completion wakes its waiters before anything else runs.
- */
-#define JOIN_NS 100000
+/* The waking handler of a completion runs in the same context, at once: within this many jiffies. */
+#define JOIN_JIFFIES 1
+
+/* The scheduler's clock, as it was read for this switch. */
+INLINE __u64 switch_clock(struct task_struct *task)
+{
+	return scheduler_clock ? task->se.cfs_rq->rq->clock : bpf_ktime_get_ns();
+}
 
 INLINE bool is_wait(__u32 state, bool in_iowait, __u32 task_flags)
 {
@@ -74,8 +77,9 @@ INLINE bool needs_hint(struct thread_wait *wait)
 }
 
 /*
- * Of the short waits: the first few of an interval, then one in sample_every, at
- * random: a regular choice would meet a regular program always at the same step.
+ * Of the short waits: the first few of an interval, then one in sample_every and
+ * ever fewer, so that a busy thread costs little; at random, since a regular
+ * choice would meet a regular program always at the same step.
  * Flagged and unflagged waits have a choice each, so that neither hides the other.
  * WAIT_FIRST, WAIT_SLOW or neither say why a wait was chosen; NOT_SAMPLED that it was not.
  */
@@ -90,10 +94,16 @@ INLINE void enter_epoch(struct thread_wait *wait, __u32 now_epoch)
 	wait->next_sample[0] = wait->next_sample[1] = 0;
 }
 
-/* From 1 to twice sample_every less one: sample_every on the average. */
-INLINE __u32 random_step(void)
+/* One in how many waits is chosen after so many of an interval. */
+INLINE __u32 sample_period(__u32 number)
 {
-	return 1 + bpf_get_prandom_u32() % (2 * sample_every - 1);
+	return sample_every == 1 ? 1 : sample_every + number / 16;
+}
+
+/* From 1 to twice the period less one: the period on the average. */
+INLINE __u32 random_step(__u32 period)
+{
+	return 1 + bpf_get_prandom_u32() % (2 * period - 1);
 }
 
 INLINE __u32 sample(struct thread_wait *wait, __u32 now_epoch, __u32 flags)
@@ -103,11 +113,11 @@ INLINE __u32 sample(struct thread_wait *wait, __u32 now_epoch, __u32 flags)
 	enter_epoch(wait, now_epoch);
 	number = ++wait->in_epoch[class];
 	if (number <= sample_first) {
-		wait->next_sample[class] = sample_first + random_step();
+		wait->next_sample[class] = sample_first + random_step(sample_every);
 		return flags | WAIT_FIRST;
 	}
 	if (number >= wait->next_sample[class]) {
-		wait->next_sample[class] = number + random_step();
+		wait->next_sample[class] = number + random_step(sample_period(number));
 		return flags;
 	}
 	return flags & WAIT_SLOW ? flags : NOT_SAMPLED;
@@ -243,7 +253,9 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 	wait->tgid = tgid;
 	wait->flags = (in_iowait ? WAIT_FLAGGED : 0) |
 		      (state & TASK_INTERRUPTIBLE ? WAIT_INTERRUPTIBLE : 0);
-	wait->start = bpf_ktime_get_ns();
+	wait->start = switch_clock(task);
+	if (scheduler_clock)
+		wait->run_delay = task->sched_info.run_delay;
 	if (!wait->born)
 		wait->born = wait->start;
 	if (needs_hint(wait))
@@ -252,27 +264,33 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 		look_at_sleep(ctx, wait, tid);
 }
 
+/* Called for a thread that is about to be woken. */
+INLINE void join(__u32 tid)
+{
+	struct join *join = &joins[tid & (JOINS - 1)];
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu && cpu->completer == bpf_get_current_task() &&
+	    bpf_jiffies64() - cpu->completed <= JOIN_JIFFIES) {
+		join->request = cpu->last;
+		join->tid = tid;
+	} else if (join->tid == tid) {
+		join->tid = 0;
+	}
+}
+
 INLINE void wake(struct thread_wait *wait)
 {
-	struct cpu_state *cpu;
-	__u64 now;
-
 	if (!wait)
 		return;
-	now = bpf_ktime_get_ns();
-	wait->woken = now;
-	wait->request.dev = 0;
-	cpu = this_cpu();
-	if (cpu && cpu->completer == bpf_get_current_task() && now - cpu->completed < JOIN_NS) {
-		wait->request = cpu->last;
-		wait->request.age_ns = now - cpu->completed;
-	}
+	wait->woken = bpf_ktime_get_ns();
+	join(wait->tid);
 }
 
 /* What a wait was, once it is over. */
 struct ended_wait {
 	__u64 start, woken, runs, seq;
-	__u32 flags;
+	__u32 flags, weight;
 };
 
 SUBPROGRAM int record_wait(struct thread_wait *wait, struct task_struct *task, struct ended_wait *ended,
@@ -289,8 +307,9 @@ SUBPROGRAM int record_wait(struct thread_wait *wait, struct task_struct *task, s
 	record->runs = ended->runs;
 	record->seq = ended->seq;
 	record->born = wait->born;
-	record->request = wait->request;
+	record->request = joins[wait->tid & (JOINS - 1)].request;
 	record->flags = ended->flags;
+	record->weight = ended->weight;
 	record->cpu = bpf_get_smp_processor_id();
 	record->head.kind = RECORD_WAIT;
 	record->head.version = ABI_VERSION;
@@ -329,6 +348,16 @@ INLINE void count_wait(struct thread_wait *wait, struct ended_wait *ended, __u32
 	ended->seq = ++wait->count;
 }
 
+/* When it was put on a run queue, less the delays on those it was moved from. */
+INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task, __u64 runs)
+{
+	__u64 queued = task->sched_info.last_queued;
+
+	if (!queued)
+		return 0;
+	return queued - (task->sched_info.run_delay - wait->run_delay);
+}
+
 /* When it was woken, made whole: the waker may be ahead of the switch, or not have been seen. */
 INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended)
 {
@@ -349,7 +378,7 @@ INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended)
 INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 {
 	struct ended_wait ended = {
-		.start = wait->start, .woken = wait->woken, .runs = bpf_ktime_get_ns(), .flags = wait->flags,
+		.start = wait->start, .woken = wait->woken, .runs = switch_clock(task), .flags = wait->flags,
 	};
 	__u32 now_epoch = epoch, tid = wait->tid;
 	struct sleep_site *sleep = NULL;
@@ -362,20 +391,23 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 		lose(LOSS_CLOCK, 1, 0);
 		return;
 	}
+	if (scheduler_clock)
+		ended.woken = scheduler_woken(wait, task, ended.runs);
 	settle_wake(wait, &ended);
 	wait->ended = ended.runs;
 	if (ended.woken - ended.start < min_ns)
 		return;
 	if (ended.woken - ended.start >= slow_ns)
 		ended.flags |= WAIT_SLOW;
-	if (wait->request.dev && !(ended.flags & (WAIT_NO_WAKE | WAIT_EARLY_WAKE)))
-		ended.flags |= WAIT_JOINED;
 	count_wait(wait, &ended, now_epoch);
 	wait->history = wait->history << 1 | !!(ended.flags & WAIT_SLOW);
 
 	ended.flags = sample(wait, now_epoch, ended.flags);
 	if (ended.flags == NOT_SAMPLED)
 		return;
+	if (joins[tid & (JOINS - 1)].tid == tid)
+		ended.flags |= WAIT_JOINED;
+	ended.weight = sample_period(wait->in_epoch[!!(ended.flags & WAIT_FLAGGED)]);
 	if (storage_by_hash) {
 		sleep = bpf_map_lookup_elem(&sleep_sites, &tid);
 		if (!sleep || sleep->start != ended.start) {
@@ -404,7 +436,7 @@ SUBPROGRAM int tell_exit(struct thread_wait *wait, struct task_struct *task, __u
 		record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 		if (record) {
 			put_head(&record->head, RECORD_EXIT, sizeof(*record), task);
-			record->now = bpf_ktime_get_ns();
+			record->now = wait->ended;
 			__builtin_memcpy(&record->wait, wait, sizeof(record->wait));
 			record->has_site = 0;
 			record->state = TASK_DEAD;
@@ -472,14 +504,18 @@ int waking_tp_btf(__u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	bool in_iowait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 
-	if (epoch && is_wait(direct_state(task), in_iowait, task->flags))
+	if (!epoch || !is_wait(direct_state(task), in_iowait, task->flags))
+		return 0;
+	if (scheduler_clock)
+		join(task->pid);
+	else
 		wake(find_wait(task, task->pid));
 	return 0;
 }
 
 INLINE void completed(struct cpu_state *cpu)
 {
-	cpu->completed = bpf_ktime_get_ns();
+	cpu->completed = bpf_jiffies64();
 	cpu->completer = bpf_get_current_task();
 }
 
@@ -694,6 +730,22 @@ int fork_tp(void *ctx)
 #define WALK_ADOPT 1	/* also take on waits that began before iowitness */
 volatile __u32 walk_mode = 0;
 
+/*
+ * The walk's clock. The reader has yielded just before, so that its run queue's
+ * clock was read; what has passed since CLOCK_MONOTONIC tells.
+ */
+INLINE __u64 walk_clock(__u64 number)
+{
+	struct task_struct *reader = bpf_get_current_task_btf();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!scheduler_clock)
+		return now;
+	if (!number)
+		walk_offset = now - reader->se.cfs_rq->rq->clock;
+	return now - walk_offset;
+}
+
 /* se.exec_start is when a thread last ran, on the scheduler's clock; the reader ran just now. */
 INLINE __u64 ran_until(struct task_struct *task, __u64 now)
 {
@@ -723,6 +775,8 @@ INLINE struct thread_wait *adopt(struct task_struct *task, __u64 now)
 	if (needs_hint(wait))
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], 1);
 	wait->start = ran_until(task, now);
+	if (scheduler_clock)
+		wait->run_delay = task->sched_info.run_delay;
 	if (!wait->born)
 		wait->born = wait->start;
 	return wait;
@@ -735,11 +789,12 @@ int walk(struct bpf_iter__task *ctx)
 	struct thread_wait *wait;
 	struct scratch *scratch;
 	struct tally_record *record;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now;
 	__u32 size;
 
 	if (!task)
 		return 0;
+	now = walk_now = walk_clock(ctx->meta->seq_num);
 	if (!self_tgid)
 		self_tgid = bpf_get_current_pid_tgid() >> 32;
 	wait = find_wait(task, task->pid);
@@ -753,8 +808,10 @@ int walk(struct bpf_iter__task *ctx)
 	record = &scratch->tally;
 	put_head(&record->head, RECORD_TALLY, sizeof(*record), task);
 	bpf_probe_read_kernel(&record->wait, sizeof(record->wait), wait);
-	record->now = bpf_ktime_get_ns();
+	record->now = now;
 	record->state = task_state(task);
+	if (scheduler_clock && record->wait.start)
+		record->wait.woken = scheduler_woken(wait, task, now);
 	record->has_site = 0;
 	size = sizeof(*record) - sizeof(record->site);
 	if (record->wait.start && record->wait.start != wait->told_start &&

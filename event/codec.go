@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Version is the layouts' version: ABI_VERSION of bpf/abi.h.
@@ -158,13 +157,11 @@ func (c *codec) head(h *Head) {
 }
 
 func (c *codec) request(r *Request) {
-	age := uint32(r.Age)
 	c.u64(&r.Sector)
 	c.u32((*uint32)(&r.Dev))
 	c.u32(&r.Bytes)
 	c.u32(&r.Op)
-	c.u32(&age)
-	r.Age = time.Duration(age)
+	c.skip(4)
 }
 
 func (c *codec) file(f *File) {
@@ -222,6 +219,8 @@ func (c *codec) wait(w *Wait) {
 	c.request(&w.Request)
 	c.u32((*uint32)(&w.Flags))
 	c.u32(&w.CPU)
+	c.u32(&w.Weight)
+	c.skip(4)
 	c.site(&w.Site)
 }
 
@@ -249,13 +248,12 @@ func (c *codec) identity(i *Identity) {
 
 func (c *codec) threadWait(t *Tally) {
 	var walk, identity uint64
-	var request Request
 	var epoch uint32
 	c.u64(&t.Start)
 	c.u64(&t.Woken)
 	c.u64(&walk)
+	c.u64(&walk)
 	c.u64(&t.Born)
-	c.request(&request)
 	c.u32((*uint32)(&t.Flags))
 	for range 5 {
 		c.u32(&epoch)

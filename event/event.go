@@ -5,8 +5,6 @@
 // object file's own type information.
 package event
 
-import "time"
-
 // Dev is a device number as the kernel keeps it: major<<20 | minor.
 type Dev uint32
 
@@ -40,7 +38,6 @@ type Request struct {
 	Dev    Dev
 	Bytes  uint32
 	Op     uint32
-	Age    time.Duration // from completion to wake-up
 }
 
 // FileSource says how a file was found.
@@ -76,13 +73,14 @@ type Site struct {
 type Wait struct {
 	TID, PID uint32
 	Comm     string // raw bytes of the kernel's name, up to 15
-	Start    uint64 // CLOCK_MONOTONIC ns: switched out,
+	Start    uint64 // ns by the witness's clock: switched out,
 	Woken    uint64 // sched_waking,
 	Runs     uint64 // switched in
 	Seq      uint64 // this thread's ended waits up to and including this one
 	Born     uint64 // start of the thread's first wait: tells a reused thread id apart
 	Flags    Flags
 	CPU      uint32
+	Weight   uint32 // of a short wait that is not one of the First: it was chosen from about so many
 	Request  Request
 	Site     Site
 }
@@ -134,7 +132,7 @@ type Tally struct {
 	TID, PID uint32
 	Comm     string
 	Born     uint64 // start of the thread's first wait: tells a reused thread id apart
-	Now      uint64 // CLOCK_MONOTONIC ns at which it was taken
+	Now      uint64 // ns by the witness's clock: when it was taken
 	Exited   bool   // the thread has ended: there will be no more
 	Start    uint64 // of the wait in progress; 0: none
 	Woken    uint64 // if not before Start: woken, not yet running

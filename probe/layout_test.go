@@ -132,7 +132,7 @@ func checkSite(t *testing.T, s *event.Site) {
 
 func TestWaitRecordsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 	r := newRecord(t, "wait_record", event.KindWait)
-	for i, field := range []string{"start", "woken", "runs", "seq", "born", "flags", "cpu", "request.sector", "request.dev", "request.bytes", "request.op", "request.age_ns", "head.tid", "head.tgid"} {
+	for i, field := range []string{"start", "woken", "runs", "seq", "born", "flags", "cpu", "request.sector", "request.dev", "request.bytes", "request.op", "weight", "head.tid", "head.tgid"} {
 		r.set(field, uint64(i+1))
 	}
 	r.text("head.comm", "name")
@@ -141,8 +141,8 @@ func TestWaitRecordsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 	same(t, map[string][2]any{
 		"times": {[5]uint64{w.Start, w.Woken, w.Runs, w.Seq, w.Born}, [5]uint64{1, 2, 3, 4, 5}},
 		"flags": {w.Flags, event.Flags(6)}, "cpu": {w.CPU, uint32(7)},
-		"request": {w.Request, event.Request{Sector: 8, Dev: 9, Bytes: 10, Op: 11, Age: 12}},
-		"ids":     {[2]uint32{w.TID, w.PID}, [2]uint32{13, 14}}, "comm": {w.Comm, "name"},
+		"request": {w.Request, event.Request{Sector: 8, Dev: 9, Bytes: 10, Op: 11}},
+		"ids":     {[3]uint32{w.Weight, w.TID, w.PID}, [3]uint32{12, 13, 14}}, "comm": {w.Comm, "name"},
 	})
 	checkSite(t, &w.Site)
 }

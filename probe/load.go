@@ -116,7 +116,8 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *Witness, err e
 		}
 	}
 	programsFor(spec, via, o.Follow, own)
-	if err := o.configure(spec, w.ByHash, forkChild, types); err != nil {
+	w.SchedulerClock = via == TPBTF && own && hasSchedulerClock(types)
+	if err := o.configure(spec, w.ByHash, w.SchedulerClock, forkChild, types); err != nil {
 		return nil, err
 	}
 	w.collection, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Slow        time.Duration // a wait this long is always recorded with its stack; default 1 ms
 	Min         time.Duration // shorter waits are left out altogether
-	SampleEvery uint32        // of the shorter waits one in this many is recorded; default 64
+	SampleEvery uint32        // of the shorter waits one in this many is recorded, and fewer the more there are; 1: each; default 64
 	SampleFirst uint32        // and the first few of each thread and interval; default 2
 	Budget      uint32        // wait records per CPU and interval; default 4,000
 	RingBytes   uint32        // of the ring of records, a power of two; default 2 MiB
@@ -56,7 +56,7 @@ func (o *Options) fill() {
 }
 
 // configure writes the options into the programs' constants.
-func (o *Options) configure(spec *ebpf.CollectionSpec, hash bool, forkChild uint32, kernel *btf.Spec) error {
+func (o *Options) configure(spec *ebpf.CollectionSpec, hash, schedulerClock bool, forkChild uint32, kernel *btf.Spec) error {
 	subsystems := subsystemIDs(kernel)
 	subsystem, known := subsystems[o.Cgroup.Controller]
 	if !known && o.Cgroup.Controller != "" {
@@ -67,7 +67,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, hash bool, forkChild uint
 	for name, value := range map[string]any{
 		"slow_ns": uint64(o.Slow), "min_ns": uint64(o.Min),
 		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
-		"include_self": o.IncludeSelf, "storage_by_hash": hash,
+		"include_self": o.IncludeSelf, "storage_by_hash": hash, "scheduler_clock": schedulerClock,
 		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
 		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": comm,
 		"fd_argument": o.FDArguments, "fork_child_at": forkChild, "v1_subsystems": v1Hierarchies(subsystems),

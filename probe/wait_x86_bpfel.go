@@ -21,12 +21,26 @@ type waitCpuState struct {
 		Dev    uint32
 		Bytes  uint32
 		Op     uint32
-		AgeNs  uint32
+		Pad    uint32
 	}
 	Completed uint64
 	Completer uint64
 	Epoch     uint32
 	Spent     uint32
+}
+
+type waitJoin struct {
+	_       structs.HostLayout
+	Tid     uint32
+	Pad     uint32
+	Request struct {
+		_      structs.HostLayout
+		Sector uint64
+		Dev    uint32
+		Bytes  uint32
+		Op     uint32
+		Pad    uint32
+	}
 }
 
 type waitLossCount struct {
@@ -106,19 +120,12 @@ type waitSleepSite struct {
 }
 
 type waitThreadWait struct {
-	_       structs.HostLayout
-	Start   uint64
-	Woken   uint64
-	Ended   uint64
-	Born    uint64
-	Request struct {
-		_      structs.HostLayout
-		Sector uint64
-		Dev    uint32
-		Bytes  uint32
-		Op     uint32
-		AgeNs  uint32
-	}
+	_          structs.HostLayout
+	Start      uint64
+	Woken      uint64
+	RunDelay   uint64
+	Ended      uint64
+	Born       uint64
 	Flags      uint32
 	Epoch      uint32
 	InEpoch    [2]uint32
@@ -187,11 +194,13 @@ const (
 	waitVarForkChildAt      = "fork_child_at"
 	waitVarHints            = "hints"
 	waitVarIncludeSelf      = "include_self"
+	waitVarJoins            = "joins"
 	waitVarMinNs            = "min_ns"
 	waitVarSampleEvery      = "sample_every"
 	waitVarSampleFirst      = "sample_first"
 	waitVarSchedTextEnd     = "sched_text_end"
 	waitVarSchedTextStart   = "sched_text_start"
+	waitVarSchedulerClock   = "scheduler_clock"
 	waitVarSelfTgid         = "self_tgid"
 	waitVarSlowNs           = "slow_ns"
 	waitVarStorageByHash    = "storage_by_hash"
@@ -199,6 +208,8 @@ const (
 	waitVarWaitRecordLayout = "wait_record_layout"
 	waitVarWakePageFunction = "wake_page_function"
 	waitVarWalkMode         = "walk_mode"
+	waitVarWalkNow          = "walk_now"
+	waitVarWalkOffset       = "walk_offset"
 	waitVarWantedComm       = "wanted_comm"
 )
 
@@ -290,11 +301,13 @@ type waitVariableSpecs struct {
 	ForkChildAt      *ebpf.VariableSpec `ebpf:"fork_child_at"`
 	Hints            *ebpf.VariableSpec `ebpf:"hints"`
 	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
+	Joins            *ebpf.VariableSpec `ebpf:"joins"`
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
 	SampleFirst      *ebpf.VariableSpec `ebpf:"sample_first"`
 	SchedTextEnd     *ebpf.VariableSpec `ebpf:"sched_text_end"`
 	SchedTextStart   *ebpf.VariableSpec `ebpf:"sched_text_start"`
+	SchedulerClock   *ebpf.VariableSpec `ebpf:"scheduler_clock"`
 	SelfTgid         *ebpf.VariableSpec `ebpf:"self_tgid"`
 	SlowNs           *ebpf.VariableSpec `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.VariableSpec `ebpf:"storage_by_hash"`
@@ -302,6 +315,8 @@ type waitVariableSpecs struct {
 	WaitRecordLayout *ebpf.VariableSpec `ebpf:"wait_record_layout"`
 	WakePageFunction *ebpf.VariableSpec `ebpf:"wake_page_function"`
 	WalkMode         *ebpf.VariableSpec `ebpf:"walk_mode"`
+	WalkNow          *ebpf.VariableSpec `ebpf:"walk_now"`
+	WalkOffset       *ebpf.VariableSpec `ebpf:"walk_offset"`
 	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
 }
 
@@ -365,11 +380,13 @@ type waitVariables struct {
 	ForkChildAt      *ebpf.Variable `ebpf:"fork_child_at"`
 	Hints            *ebpf.Variable `ebpf:"hints"`
 	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
+	Joins            *ebpf.Variable `ebpf:"joins"`
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
 	SampleFirst      *ebpf.Variable `ebpf:"sample_first"`
 	SchedTextEnd     *ebpf.Variable `ebpf:"sched_text_end"`
 	SchedTextStart   *ebpf.Variable `ebpf:"sched_text_start"`
+	SchedulerClock   *ebpf.Variable `ebpf:"scheduler_clock"`
 	SelfTgid         *ebpf.Variable `ebpf:"self_tgid"`
 	SlowNs           *ebpf.Variable `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.Variable `ebpf:"storage_by_hash"`
@@ -377,6 +394,8 @@ type waitVariables struct {
 	WaitRecordLayout *ebpf.Variable `ebpf:"wait_record_layout"`
 	WakePageFunction *ebpf.Variable `ebpf:"wake_page_function"`
 	WalkMode         *ebpf.Variable `ebpf:"walk_mode"`
+	WalkNow          *ebpf.Variable `ebpf:"walk_now"`
+	WalkOffset       *ebpf.Variable `ebpf:"walk_offset"`
 	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
 }
 

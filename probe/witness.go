@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -21,8 +22,10 @@ import (
 // Witness is the loaded and attached kernel side. It is not safe for concurrent use.
 type Witness struct {
 	Means  Means
-	ByHash bool     // the threads' state is in a hash by thread id, not in task storage
-	Notes  []string // what cannot be witnessed here, in sentences
+	ByHash bool // the threads' state is in a hash by thread id, not in task storage
+	// SchedulerClock says that instants are by the scheduler's clock, not CLOCK_MONOTONIC.
+	SchedulerClock bool
+	Notes          []string // what cannot be witnessed here, in sentences
 
 	options    *Options
 	collection *ebpf.Collection
@@ -108,6 +111,21 @@ func (w *Witness) set(name string, value any) error {
 	return v.Set(value)
 }
 
+// Clock is the instant of the last walk, by the clock of all events, in ns.
+func (w *Witness) Clock() (uint64, error) {
+	if w.walk == nil {
+		return monotonic()
+	}
+	var now uint64
+	return now, w.collection.Variables["walk_now"].Get(&now)
+}
+
+func monotonic() (uint64, error) {
+	var now unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return uint64(now.Nano()), err
+}
+
 // Walk gives the tally of every thread that waits or has waited since the last walk.
 func (w *Witness) Walk(tell func(*event.Tally)) error {
 	_, err := w.walkAll(tell)
@@ -118,6 +136,10 @@ func (w *Witness) walkAll(tell func(*event.Tally)) (n int, err error) {
 	if w.walk == nil {
 		return w.walkHash(tell)
 	}
+	// The walk takes the scheduler's clock from this CPU's run queue: let it be read now.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	err = w.readIter(w.walk, func(b []byte) (int, error) {
 		record, size, err := event.Decode(b)
 		if err != nil {
@@ -172,15 +194,15 @@ func (w *Witness) readIter(iter *link.Iter, record func([]byte) (int, error)) er
 
 // walkHash reads the threads' states from user space, where no iterator can be had.
 func (w *Witness) walkHash(tell func(*event.Tally)) (n int, err error) {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+	now, err := monotonic()
+	if err != nil {
 		return 0, err
 	}
 	var tid uint32
 	var value []byte
 	states := w.collection.Maps["thread_hash"].Iterate()
 	for states.Next(&tid, &value) {
-		t, err := event.DecodeThreadWait(value, uint64(now.Nano()))
+		t, err := event.DecodeThreadWait(value, now)
 		if err != nil {
 			return n, err
 		}

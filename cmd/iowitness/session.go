@@ -47,9 +47,20 @@ func openSession(o probe.Options, scope string) (*session, error) {
 // start opens the gate.
 func (s *session) start() error {
 	s.opened = time.Now()
-	s.ledger = blame.NewLedger(s.names, monotonic(), uint64(s.witness.Options().Slow))
 	s.system = newSystem("/", s.witness, s.names.facts.BPFStats)
-	return s.witness.Start(s.ledger.Tally)
+	var started []*event.Tally
+	if err := s.witness.Start(func(t *event.Tally) { started = append(started, t) }); err != nil {
+		return err
+	}
+	opened, err := s.witness.Clock()
+	if err != nil {
+		return err
+	}
+	s.ledger = blame.NewLedger(s.names, opened, uint64(s.witness.Options().Slow))
+	for _, t := range started {
+		s.ledger.Tally(t)
+	}
+	return nil
 }
 
 func (s *session) close() error {
@@ -57,14 +68,6 @@ func (s *session) close() error {
 		s.system.close()
 	}
 	return s.witness.Close()
-}
-
-func monotonic() uint64 {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		panic(err) // CLOCK_MONOTONIC is always there
-	}
-	return uint64(now.Nano())
 }
 
 // take sorts a record to where it belongs.
@@ -138,7 +141,11 @@ func (s *session) means() map[string]string {
 	if s.witness.ByHash {
 		state = "hash"
 	}
-	return map[string]string{"wait": string(s.witness.Means), "state": state}
+	clock := "monotonic"
+	if s.witness.SchedulerClock {
+		clock = "scheduler"
+	}
+	return map[string]string{"wait": string(s.witness.Means), "state": state, "clock": clock}
 }
 
 func (s *session) notes() []string {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// stableClocks are the clock sources whose machines have one scheduler clock for
+// all CPUs; elsewhere the clocks of two CPUs may differ by milliseconds.
+var stableClocks = []string{"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen", "arch_sys_counter"}
+
+// hasSchedulerClock says whether instants can be taken from what the scheduler
+// has read anyway: its clock, and the run-queue delays that it keeps for each thread.
+func hasSchedulerClock(kernel *btf.Spec) bool {
+	source, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+	if err != nil || !slices.Contains(stableClocks, strings.TrimSpace(string(source))) {
+		return false
+	}
+	return hasMember(kernel, "sched_info", "last_queued") && hasMember(kernel, "sched_info", "run_delay") &&
+		hasMember(kernel, "cfs_rq", "rq") && hasMember(kernel, "rq", "clock")
+}
+
+func hasMember(spec *btf.Spec, name, member string) bool {
+	var s *btf.Struct
+	if spec.TypeByName(name, &s) != nil {
+		return false
+	}
+	return slices.ContainsFunc(s.Members, func(m btf.Member) bool { return m.Name == member })
+}
