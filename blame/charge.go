@@ -156,7 +156,7 @@ func (l *Ledger) charge(charges *charges, w *event.Wait, part event.Sum, waits u
 	c.Blocked += part.Blocked
 	c.RunQueue += part.RunQueue
 	c.Max = max(c.Max, w.Blocked())
-	c.Hist[event.HistSlot(w.Blocked())] += uint32(waits)
+	c.Hist.Add(event.HistSlot(w.Blocked()), uint32(waits))
 	c.Seen++
 	if w.Flags&event.Joined != 0 {
 		c.Joined++

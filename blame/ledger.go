@@ -152,9 +152,7 @@ func (t *thread) advance(tally *event.Tally) (strata [4]event.Sum, hist event.Hi
 		was := t.settled.sums[i]
 		strata[i] = event.Sum{Count: sum.Count - was.Count, Blocked: sum.Blocked - was.Blocked, RunQueue: sum.RunQueue - was.RunQueue}
 	}
-	for i, n := range tally.Hist {
-		hist[i] = n - t.settled.hist[i]
-	}
+	hist = tally.Hist.Since(t.settled.hist)
 	t.settled = counters{count: tally.Count, sums: tally.Sums, hist: tally.Hist}
 	return strata, hist
 }
@@ -179,7 +177,7 @@ func longest(tally *event.Tally, epoch uint32, ended []*event.Wait, hist event.H
 	for _, w := range ended {
 		ns = max(ns, w.Blocked())
 	}
-	if ns == 0 && hist != (event.Hist{}) {
+	if ns == 0 && len(hist) > 0 {
 		// All of them ended after the epoch and before the walk: the next epoch has them.
 		ns = tally.Max[(epoch+1)&1].NS
 	}

@@ -4,6 +4,7 @@ package blame
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/iowitness/iowitness/event"
@@ -67,7 +68,8 @@ func (m *machine) end() *event.Wait {
 	s.Count++
 	s.Blocked += w.Blocked()
 	s.RunQueue += w.RunQueue()
-	m.tally.Hist[event.HistSlot(w.Blocked())]++
+	m.tally.Hist = slices.Clone(m.tally.Hist)
+	m.tally.Hist.Add(event.HistSlot(w.Blocked()), 1)
 	max := &m.tally.Max[m.epoch&1]
 	if max.Epoch != m.epoch {
 		*max = event.Max{Epoch: m.epoch}

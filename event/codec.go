@@ -246,6 +246,28 @@ func (c *codec) identity(i *Identity) {
 	}
 }
 
+func (c *codec) hist(h *Hist) {
+	var counts [HistSlots]uint32
+	for _, count := range *h {
+		counts[count.Slot%HistSlots] = count.N
+	}
+	used := 0
+	for i := range counts {
+		if c.u32(&counts[i]); counts[i] > 0 {
+			used++
+		}
+	}
+	if c.writing || used == 0 {
+		return
+	}
+	*h = make(Hist, 0, used)
+	for i, n := range counts {
+		if n > 0 {
+			*h = append(*h, HistCount{uint8(i), n})
+		}
+	}
+}
+
 func (c *codec) threadWait(t *Tally) {
 	var walk, identity uint64
 	var epoch uint32
@@ -278,9 +300,7 @@ func (c *codec) threadWait(t *Tally) {
 	for range 3 {
 		c.u64(&walk)
 	}
-	for i := range t.Hist {
-		c.u32(&t.Hist[i])
-	}
+	c.hist(&t.Hist)
 }
 
 func (c *codec) tally(t *Tally) {

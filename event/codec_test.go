@@ -20,7 +20,7 @@ func samples() []any {
 	tally := &Tally{TID: 5, PID: 4, Comm: "fifteen bytes a", Now: 9, Start: 3, Woken: 2, Flags: Flagged | Adopted, Count: 7}
 	tally.Sums[2] = Sum{Count: 7, Blocked: 700, RunQueue: 70}
 	tally.Max[1] = Max{NS: 300, Epoch: 3}
-	tally.Hist[4] = 7
+	tally.Hist.Add(4, 7)
 	withSite := *tally
 	withSite.Site = &site
 	exited := *tally

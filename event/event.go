@@ -108,12 +108,6 @@ type Identity struct {
 	CgroupV1   uint16 // 0: the unified hierarchy; else 1 + the subsystem's id
 }
 
-// HistSlots is the number of slots of a histogram; snapshot knows their bounds.
-const HistSlots = 128
-
-// Hist counts waits by blocked time, by slot.
-type Hist [HistSlots]uint32
-
 // Sum adds up waits.
 type Sum struct {
 	Count    uint64

@@ -159,7 +159,7 @@ func TestTalliesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		"times": {[4]uint64{w.Now, w.Start, w.Woken, w.Born}, [4]uint64{1, 2, 3, 4}},
 		"flags": {w.Flags, event.Flags(5)}, "count": {w.Count, uint64(6)},
 		"sum": {w.Sums[2], event.Sum{Count: 7, Blocked: 8, RunQueue: 9}}, "max": {w.Max[1], event.Max{NS: 10, Epoch: 11}},
-		"hist": {w.Hist[127], uint32(12)}, "ids": {[2]uint32{w.TID, w.PID}, [2]uint32{13, 14}},
+		"hist": {w.Hist[0], event.HistCount{Slot: 127, N: 12}}, "ids": {[2]uint32{w.TID, w.PID}, [2]uint32{13, 14}},
 	})
 	checkSite(t, w.Site)
 }

@@ -39,9 +39,7 @@ func randomThread(r *rand.Rand, pid, tid uint32) blame.Thread {
 		if c.Flagged {
 			t.FlaggedBlocked += c.Blocked
 		}
-		for i, n := range c.Hist {
-			t.Hist[i] += n
-		}
+		t.Hist.Merge(c.Hist)
 		t.Charges = append(t.Charges, c)
 	}
 	if r.IntN(3) == 0 {

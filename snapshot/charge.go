@@ -37,7 +37,7 @@ type charge struct {
 	max     uint64 // ns
 	seen    uint64
 	joined  uint64
-	hist    sparse
+	hist    event.Hist
 	stack   []string
 }
 
@@ -80,7 +80,7 @@ func (c *charge) add(a *Accumulator, o *blame.Charge) {
 		source: o.DeviceSource, sampled: o.Sampled, count: o.Count, blocked: o.Blocked, queued: o.RunQueue, max: o.Max,
 		seen: o.Seen, joined: o.Joined, stack: stack,
 	})
-	c.hist.addHist(&o.Hist)
+	c.hist.Merge(o.Hist)
 }
 
 func (c *charge) merge(o *charge) {
@@ -98,12 +98,12 @@ func (c *charge) merge(o *charge) {
 	c.seen += o.seen
 	c.joined += o.joined
 	c.sampled = c.sampled || o.sampled
-	c.hist.merge(o.hist)
+	c.hist.Merge(o.hist)
 }
 
 func (c *charge) blame() blame.Charge {
 	return blame.Charge{
 		Cause: c.cause, Flagged: c.flagged, Device: c.device, DeviceSource: c.source, File: c.file, Syscall: c.syscall, Stack: c.stack,
-		Count: c.count, Blocked: c.blocked, RunQueue: c.queued, Max: c.max, Hist: c.hist.hist(), Seen: c.seen, Joined: c.joined, Sampled: c.sampled,
+		Count: c.count, Blocked: c.blocked, RunQueue: c.queued, Max: c.max, Hist: c.hist, Seen: c.seen, Joined: c.joined, Sampled: c.sampled,
 	}
 }

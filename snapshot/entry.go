@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/iowitness/iowitness/blame"
+	"github.com/iowitness/iowitness/event"
 )
 
 // entry is the sum of one thread, or of the folded threads of a process. There
@@ -18,7 +19,7 @@ type entry struct {
 	flagged uint64
 	queued  uint64
 	max     uint64
-	hist    sparse
+	hist    event.Hist
 	pending *blame.Pending
 	charges []charge
 	exited  bool
@@ -32,7 +33,7 @@ func (e *entry) add(a *Accumulator, t *blame.Thread) {
 	e.queued += t.RunQueue
 	e.max = max(e.max, t.Max)
 	e.exited = t.Exited
-	e.hist.addHist(&t.Hist)
+	e.hist.Merge(t.Hist)
 	e.pending = older(e.pending, t.Pending)
 	for i := range t.Charges {
 		c := &t.Charges[i]
@@ -48,7 +49,7 @@ func (e *entry) merge(a *Accumulator, o *entry) {
 	e.max = max(e.max, o.max)
 	e.exited = e.exited || o.exited
 	e.last = max(e.last, o.last)
-	e.hist.merge(o.hist)
+	e.hist.Merge(o.hist)
 	e.pending = older(e.pending, o.pending)
 	for i := range o.charges {
 		a.charge(e, o.charges[i].chargeKey).merge(&o.charges[i])
@@ -70,7 +71,7 @@ func (e *entry) into(t *blame.Thread, id entryID) {
 	}
 	*t = blame.Thread{
 		TID: id.tid, PID: id.pid, Comm: e.comm, Exited: e.exited, Count: e.count, Blocked: e.blocked,
-		FlaggedBlocked: e.flagged, RunQueue: e.queued, Max: e.max, Hist: e.hist.hist(), Pending: e.pending, Charges: charges,
+		FlaggedBlocked: e.flagged, RunQueue: e.queued, Max: e.max, Hist: e.hist, Pending: e.pending, Charges: charges,
 	}
 }
 

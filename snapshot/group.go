@@ -63,9 +63,7 @@ func (g *group) add(p *part) {
 	r.FlaggedNS += p.flagged
 	r.RunQueue += p.queued
 	r.Max = max(r.Max, p.max)
-	if p.hist != nil {
-		r.Hist.Add(p.hist)
-	}
+	r.Hist.Add(p.hist)
 	if p.pending != nil {
 		r.Pending.Count++
 		r.Pending.Oldest = max(r.Pending.Oldest, p.pending.Age)

@@ -16,7 +16,7 @@ const (
 	lastSlot  = (lastLog2 - firstLog2 + 1) * 4 // the slots between it and overflow stay empty
 )
 
-// Histogram counts waits by blocked time. It is an event.Hist whose slots are
+// Histogram counts waits by blocked time. It is an event.Hist whose counts are
 // wide enough for the sum over many threads and intervals.
 type Histogram [event.HistSlots]uint64
 
@@ -38,9 +38,9 @@ func Bounds(slot int) (lo, hi uint64) {
 }
 
 // Add counts the waits of a thread's histogram too.
-func (h *Histogram) Add(other *event.Hist) {
-	for i, n := range other {
-		h[i] += uint64(n)
+func (h *Histogram) Add(other event.Hist) {
+	for _, c := range other {
+		h[c.Slot] += uint64(c.N)
 	}
 }
 

@@ -51,7 +51,7 @@ type part struct {
 	flagged uint64
 	queued  uint64
 	max     uint64
-	hist    *event.Hist // nil: empty
+	hist    event.Hist
 	charges []blame.Charge
 	rest    uint64 // ns of blocked that no charge explains
 	pending *blame.Pending
@@ -83,7 +83,7 @@ func (b *builder) visit(by []Key, fromCharges bool, do visitor) {
 func wholeThread(t *blame.Thread) *part {
 	return &part{
 		thread: t, exact: true, count: t.Count, blocked: t.Blocked, flagged: t.FlaggedBlocked, queued: t.RunQueue,
-		max: t.Max, hist: &t.Hist, charges: t.Charges, rest: unexplained(t), pending: t.Pending,
+		max: t.Max, hist: t.Hist, charges: t.Charges, rest: unexplained(t), pending: t.Pending,
 	}
 }
 
@@ -115,7 +115,7 @@ func chargePart(t *blame.Thread, one []blame.Charge) *part {
 	c := &one[0]
 	p := &part{
 		thread: t, exact: !c.Sampled, count: c.Count, blocked: c.Blocked, queued: c.RunQueue,
-		max: c.Max, hist: &c.Hist, charges: one,
+		max: c.Max, hist: c.Hist, charges: one,
 	}
 	if c.Flagged {
 		p.flagged = c.Blocked

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,9 +30,15 @@ const (
 	exitSignal      = 128
 )
 
+// memoryLimit makes the garbage collector work harder from here on; it is no hard limit.
+const memoryLimit = 24 << 20
+
 func main() {
 	// Writing to a closed pipe is an error like another, so that what is attached is detached first.
 	signal.Ignore(syscall.SIGPIPE)
+	// Little lives from one interval to the next: collect rarely, within a bound.
+	debug.SetGCPercent(300)
+	debug.SetMemoryLimit(memoryLimit)
 	os.Exit(run(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 

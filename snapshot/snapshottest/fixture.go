@@ -46,7 +46,7 @@ const (
 
 // Hist is a histogram of equal waits.
 func Hist(n uint32, ns uint64) (h event.Hist) {
-	h[event.HistSlot(ns)] = n
+	h.Add(event.HistSlot(ns), n)
 	return h
 }
 
@@ -89,8 +89,8 @@ func postgres() blame.Thread {
 		Stack: []string{"jbd2_log_wait_commit", "ext4_sync_file", "do_fsync"},
 		Count: 10, Blocked: 58 * ms, Max: 9 * ms, Hist: Hist(10, 6*ms), Seen: 10,
 	}
-	h := flush.Hist
-	h[event.HistSlot(6*ms)] += 10
+	h := append(event.Hist(nil), flush.Hist...)
+	h.Add(event.HistSlot(6*ms), 10)
 	return blame.Thread{
 		TID: 4711, PID: 4711, Comm: "postgres", Count: 130, Blocked: 640 * ms, FlaggedBlocked: 582 * ms, RunQueue: ms,
 		Max: 12 * ms, Hist: h, Charges: []blame.Charge{flush, commit},

@@ -6,6 +6,7 @@
 package json
 
 import (
+	"bytes"
 	_ "embed"
 	"encoding/json"
 	"io"
@@ -33,15 +34,16 @@ type Options struct {
 
 // Write writes one document and a newline.
 func Write(w io.Writer, s *snapshot.Snapshot, o Options) error {
-	var b []byte
-	var err error
-	if o.Indent {
-		b, err = json.MarshalIndent(document(s, o.Command), "", "  ")
-	} else {
-		b, err = json.Marshal(document(s, o.Command))
-	}
+	b, err := document(s, o.Command).append(nil)
 	if err != nil {
 		return err
+	}
+	if o.Indent {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, b, "", "  "); err != nil {
+			return err
+		}
+		b = indented.Bytes()
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
