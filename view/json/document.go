@@ -75,6 +75,22 @@ func rounded(v float64) float64 {
 	return math.Round(v*1000) / 1000
 }
 
+// rows are made and written one after the other: there may be thousands.
+func rows(rows []snapshot.Row) stream {
+	return func(b []byte) (_ []byte, err error) {
+		b = append(b, '[')
+		for i := range rows {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			if b, err = row(&rows[i]).append(b); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, ']'), nil
+	}
+}
+
 // list is never null.
 func list[T any](in []T, convert func(*T) any) []any {
 	out := make([]any, 0, len(in))
@@ -96,7 +112,7 @@ func document(s *snapshot.Snapshot, u *snapshot.Usage) object {
 		"cpus": h.CPUs, "iowait_percent": numberIf(h.IOWaitKnown, h.IOWaitPercent), "pressure": pressure(h),
 		"thread_seconds": rounded(h.ThreadSeconds()), "unflagged_percent": numberIf(h.StorageNS > 0, h.UnflaggedPercent()),
 		"other_thread_seconds": rounded(h.OtherSeconds()), "largest": largest(h.Largest),
-		"waits":       list(s.Rows, func(r *snapshot.Row) any { return row(r) }),
+		"waits":       rows(s.Rows),
 		"below_min":   object{{"rows", s.Below.Rows}, {"total_ns", s.Below.Total}},
 		"in_progress": list(s.InProgress, func(w *snapshot.InProgress) any { return inProgress(w) }), "in_progress_total": s.Hanging,
 		"lost": lost(s.Lost), "sampling": sampling(s), "cost": cost(&s.Cost), "notes": quoted(s.Notes), "command": command(u),

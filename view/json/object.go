@@ -10,6 +10,9 @@ import (
 // object is a JSON object whose keys keep their order.
 type object []member
 
+// stream writes a value that is not worth holding whole.
+type stream func(b []byte) ([]byte, error)
+
 type member struct {
 	key   string
 	value any
@@ -40,6 +43,8 @@ func appendValue(b []byte, value any) ([]byte, error) {
 		return append(b, "null"...), nil
 	case object:
 		return v.append(b)
+	case stream:
+		return v(b)
 	case []any:
 		return appendList(b, v)
 	case string:
