@@ -17,6 +17,8 @@ type Loss struct {
 	Title string // in words, after the count
 	Count uint64
 	NS    uint64
+
+	Harmless bool // counted for the record: no figure is the worse for it
 }
 
 // LossExit is the id of the loss of final tallies: after it, threads may have ended unseen.
@@ -30,7 +32,7 @@ var lossNames = []Loss{
 	{ID: LossExit, Title: "waits of ended threads lost: the ring was full"},
 	{ID: "budget", Title: "wait records not made: the interval's budget was used up"},
 	{ID: "no_wake", Title: "waits whose wake-up was not seen"},
-	{ID: "early_wake", Title: "waits woken before they were switched out"},
+	{ID: "early_wake", Title: "waits woken before they were switched out", Harmless: true},
 	{ID: "stack", Title: "stacks not taken"},
 	{ID: "name_cut", Title: "names cut"},
 	{ID: "clock", Title: "waits not counted: instants out of order"},

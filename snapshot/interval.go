@@ -43,6 +43,7 @@ type Loss struct {
 	ID, Title string
 	Count     uint64
 	NS        uint64 // waiting time behind it, where that is known
+	Harmless  bool   // counted for the record: no figure is the worse for it
 }
 
 // Cost is what iowitness itself used.

@@ -3,7 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"text/tabwriter"
 
 	"github.com/iowitness/iowitness/blame"
@@ -13,31 +16,48 @@ import (
 
 // causesCmd lists the causes.
 type causesCmd struct {
-	Markdown bool `help:"As a document."`
+	Markdown bool   `help:"As a document."`
+	Output   string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 }
 
 // Run prints them.
 func (c *causesCmd) Run(s *streams) error {
 	if c.Markdown {
-		return blame.WriteReference(s.out)
+		return writeTo(c.Output, s, blame.WriteReference)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	for _, cause := range blame.Causes() {
-		fmt.Fprintf(w, "%s\t%s\n\t%s\n\tNext: %s\n", cause.ID(), cause.Title(), cause.Explain(), cause.Next())
-	}
-	return w.Flush()
+	return writeTo(c.Output, s, func(out io.Writer) error {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		for _, cause := range blame.Causes() {
+			fmt.Fprintf(w, "%s\t%s\n\t%s\n\tNext: %s\n", cause.ID(), cause.Title(), cause.Explain(), cause.Next())
+		}
+		return w.Flush()
+	})
 }
 
 // fieldsCmd describes the output.
 type fieldsCmd struct {
-	Schema bool `help:"The JSON schema of the documents of --json."`
+	Schema bool   `help:"The JSON schema of the documents of --json."`
+	Output string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 }
 
 // Run prints it.
 func (c *fieldsCmd) Run(s *streams) error {
 	if c.Schema {
-		_, err := s.out.Write(json.Schema())
+		return writeTo(c.Output, s, func(w io.Writer) error {
+			_, err := w.Write(json.Schema())
+			return err
+		})
+	}
+	return writeTo(c.Output, s, snapshot.WriteFieldReference)
+}
+
+func writeTo(file string, s *streams, write func(io.Writer) error) error {
+	if file == "" {
+		return write(s.out)
+	}
+	f, err := os.Create(file)
+	if err != nil {
 		return err
 	}
-	return snapshot.WriteFieldReference(s.out)
+	return errors.Join(write(f), f.Close())
 }

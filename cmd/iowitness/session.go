@@ -112,7 +112,11 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 		Lost: lost, Notes: s.notes(), Scope: s.scope,
 		SlowNS: uint64(s.witness.Options().Slow), SampleEvery: uint64(s.witness.Options().SampleEvery),
 	}
-	iv.System, iv.Cost = s.system.interval(iv.Wall)
+	var waits uint64
+	for i := range threads {
+		waits += threads[i].Count
+	}
+	iv.System, iv.Cost = s.system.interval(iv.Wall, waits)
 	return iv, nil
 }
 
@@ -126,7 +130,7 @@ func (s *session) lost() ([]snapshot.Loss, error) {
 	for _, l := range now {
 		before := s.losses[l.ID]
 		s.losses[l.ID] = l
-		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS})
+		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
 		if l.ID == probe.LossExit && l.Count > before.Count {
 			s.ledger.Retain(alive)
 		}

@@ -11,9 +11,14 @@ import (
 	"github.com/iowitness/iowitness/snapshot"
 )
 
-// measureEvery is how rarely the probes' run time is measured: the meter itself
-// costs each run of every BPF program on the machine some 80 ns.
-const measureEvery = 10
+// The probes' run time is measured in the first intervals, then rarely, and when
+// the load has changed by a factor: the meter itself costs each run of every BPF
+// program on the machine some 50 to 80 ns.
+const (
+	measureFirst  = 2
+	measureEvery  = 10
+	measureFactor = 3
+)
 
 // system reads what the kernel says of waiting, and what iowitness costs.
 type system struct {
@@ -26,6 +31,7 @@ type system struct {
 	always    bool      // the machine's own setting keeps the meter on
 	meter     io.Closer // while it runs
 	measured  probe.RunStats
+	rate      float64       // of waits a second, when last measured
 	probes    snapshot.Cost // its part of the probes, as last measured
 }
 
@@ -45,8 +51,8 @@ func (s *system) close() {
 	}
 }
 
-// interval is what passed since the last one.
-func (s *system) interval(wall time.Duration) (snapshot.System, snapshot.Cost) {
+// interval is what passed since the last one, in which there were so many waits.
+func (s *system) interval(wall time.Duration, waits uint64) (snapshot.System, snapshot.Cost) {
 	var now snapshot.System
 	if stat, err := kernel.ReadStat(s.root); err == nil {
 		now.IOWaitPercent, _ = kernel.IOWaitPercent(s.stat, stat)
@@ -58,10 +64,10 @@ func (s *system) interval(wall time.Duration) (snapshot.System, snapshot.Cost) {
 		now.PressureKnown = true
 		s.pressure = pressure
 	}
-	return now, s.costs(wall)
+	return now, s.costs(wall, float64(waits)/max(wall.Seconds(), 1e-3))
 }
 
-func (s *system) costs(wall time.Duration) snapshot.Cost {
+func (s *system) costs(wall time.Duration, rate float64) snapshot.Cost {
 	var cost snapshot.Cost
 	if own, err := kernel.ReadSelfCost(s.root); err == nil {
 		if wall > 0 {
@@ -76,6 +82,7 @@ func (s *system) costs(wall time.Duration) snapshot.Cost {
 				ProbeNS: uint64(stats.Runtime - s.measured.Runtime), ProbeRuns: stats.Runs - s.measured.Runs,
 				ProbeWall: wall, ProbeFresh: true,
 			}
+			s.rate = rate
 		}
 	}
 	cost.ProbeNS, cost.ProbeRuns = s.probes.ProbeNS, s.probes.ProbeRuns
@@ -83,7 +90,8 @@ func (s *system) costs(wall time.Duration) snapshot.Cost {
 	s.probes.ProbeFresh = false
 	s.close()
 	s.intervals++
-	if s.intervals%measureEvery == 0 {
+	changed := rate > measureFactor*(s.rate+100) || s.rate > measureFactor*(rate+100)
+	if s.intervals < measureFirst || s.intervals%measureEvery == 0 || changed {
 		s.measure()
 	} else if s.always {
 		s.measured, _ = s.witness.Stats()

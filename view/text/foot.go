@@ -25,7 +25,7 @@ func footLines(s *snapshot.Snapshot, width int) []line {
 
 func lostStyle(lost []snapshot.Loss) style {
 	for _, l := range lost {
-		if l.Count > 0 {
+		if l.Count > 0 && !l.Harmless {
 			return bold
 		}
 	}
@@ -35,7 +35,7 @@ func lostStyle(lost []snapshot.Loss) style {
 func lostLine(lost []snapshot.Loss) string {
 	var parts []string
 	for _, l := range lost {
-		if l.Count == 0 {
+		if l.Count == 0 || l.Harmless {
 			continue
 		}
 		part := Count(l.Count) + " × " + quote(l.Title)

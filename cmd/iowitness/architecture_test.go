@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mayImport is the picture of ARCHITECTURE.md: what each package may import of ours.
+var mayImport = map[string][]string{
+	"event":                 {},
+	"kernel":                {},
+	"blame":                 {"event"},
+	"identity":              {"event"},
+	"probe":                 {"event"},
+	"snapshot":              {"event", "blame"},
+	"snapshot/snapshottest": {"event", "blame", "snapshot"},
+	"view/text":             {"event", "blame", "snapshot", "identity"},
+	"view/json":             {"event", "blame", "snapshot", "identity"},
+	"lab":                   {"event"},
+	"bench":                 {},
+	"cmd/iowitness":         {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json"},
+}
+
+// TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.
+func TestDataFlowsOneWay(t *testing.T) {
+	const module = "github.com/iowitness/iowitness/"
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}:{{join .Imports " "}}`, "../../...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		path, imports, _ := strings.Cut(strings.TrimSpace(line), ":")
+		name := strings.TrimPrefix(path, module)
+		allowed, known := mayImport[name]
+		if !known {
+			t.Errorf("package %s has no place in the picture", name)
+		}
+		for _, imported := range strings.Fields(imports) {
+			if ours, ok := strings.CutPrefix(imported, module); ok && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s", name, ours)
+			}
+			if name == "blame" && slices.Contains([]string{"os", "net", "os/exec", "io/fs", "syscall"}, imported) {
+				t.Errorf("blame imports %s: it is values in, values out", imported)
+			}
+		}
+	}
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+//go:generate go run . causes --markdown -o ../../docs/CAUSES.md
+//go:generate go run . fields -o ../../docs/FIELDS.md
