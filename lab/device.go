@@ -76,6 +76,31 @@ func LoopOver(t testing.TB, file string, mib int64) Device {
 	return DeviceAt(t, path)
 }
 
+// LoopOn makes a loop device over another device, whose requests last as long
+// as that takes.
+func LoopOn(t testing.TB, d Device) Device {
+	t.Helper()
+	path := Run(t, "losetup", "--direct-io=on", "--find", "--show", d.Path)
+	t.Cleanup(func() { exec.Command("losetup", "--detach", path).Run() })
+	return DeviceAt(t, path)
+}
+
+// ThrottleAll limits a device for everybody, the kernel's threads included, and
+// returns what ends it.
+func ThrottleAll(t testing.TB, d Device, kind string, limit int) (end func()) {
+	t.Helper()
+	file := "/sys/fs/cgroup/blkio/blkio.throttle." + kind + "_device"
+	set := func(limit int) error {
+		return os.WriteFile(file, fmt.Appendf(nil, "%d:%d %d", d.Dev.Major(), d.Dev.Minor(), limit), 0)
+	}
+	if err := set(limit); err != nil {
+		t.Skipf("no blkio throttling (cgroup v1) here: %v", err)
+	}
+	end = func() { set(0) }
+	t.Cleanup(end)
+	return end
+}
+
 // DeviceAt is the device of a node.
 func DeviceAt(t testing.TB, path string) Device {
 	t.Helper()
@@ -206,4 +231,22 @@ func InCgroup(cmd *exec.Cmd, dir string) *exec.Cmd {
 	moved := exec.Command("/bin/sh", args...)
 	moved.Env = cmd.Env
 	return moved
+}
+
+// SetQueue sets a parameter of a device's request queue for the test's duration.
+func SetQueue(t testing.TB, d Device, name, value string) {
+	t.Helper()
+	path := filepath.Join("/sys/block", d.Name, "queue", name)
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Skipf("%s has no %s: %v", d.Name, name, err)
+	}
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		t.Skipf("%s cannot be set to %s: %v", path, value, err)
+	}
+	was := strings.TrimSpace(string(old))
+	if _, choice, chosen := strings.Cut(was, "["); chosen {
+		was, _, _ = strings.Cut(choice, "]")
+	}
+	t.Cleanup(func() { os.WriteFile(path, []byte(was), 0) })
 }

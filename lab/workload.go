@@ -30,6 +30,7 @@ var workloads = map[string]func(*Truth, []string) error{
 	"sync":         syncAll,        // dir n: writes a file, then sync(2)
 	"metadata":     listTree,       // dir: opens and stats all files below
 	"make":         makeTree,       // dir n: makes n files and a directory for each tenth
+	"fsync_dir":    fsyncDir,       // dir n: makes a directory, then fsync(2) of the one it is in
 	"unlink":       unlinkAll,      // dir: removes the files
 	"exec":         execAll,        // file n: runs the file
 	"dirty":        dirtyPages,     // file mib: writes without sync
@@ -193,7 +194,7 @@ func writeThrough(t *Truth, a []string, flags int, after func(int) error) error 
 func syncAll(t *Truth, a []string) error {
 	runtime.LockOSThread()
 	return t.repeat(a[1], func(i int) error {
-		if err := os.WriteFile(filepath.Join(a[0], fmt.Sprint("sync", i)), make([]byte, 4<<20), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(a[0], fmt.Sprint("sync", i%20)), make([]byte, 4<<20), 0o644); err != nil {
 			return err
 		}
 		unix.Sync()
@@ -222,6 +223,21 @@ func makeTree(t *Truth, a []string) error {
 			}
 		}
 		return os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), []byte("x"), 0o644)
+	})
+}
+
+func fsyncDir(t *Truth, a []string) error {
+	runtime.LockOSThread()
+	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return t.repeat(a[1], func(i int) error {
+		if err := unix.Mkdirat(fd, fmt.Sprint("made", i), 0o755); err != nil {
+			return err
+		}
+		return unix.Fsync(fd)
 	})
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/iowitness/iowitness/lab"
+)
+
+// totals are the times by cause of rows that pass.
+func totals(doc document, pass func(waitDoc) bool) map[string]uint64 {
+	sum := map[string]uint64{}
+	for _, w := range doc.Waits {
+		if pass(w) {
+			sum[w.Cause] += w.TotalNS
+		}
+	}
+	return sum
+}
+
+// TestOutOfRequestTags (case H7): more threads than the device's queue has requests.
+func TestOutOfRequestTags(t *testing.T) {
+	lab.NeedRoot(t)
+	below := lab.Loop(t, 64)
+	d := lab.LoopOn(t, below)
+	lab.SetQueue(t, d, "scheduler", "mq-deadline")
+	lab.SetQueue(t, d, "nr_requests", "4")
+	end := lab.ThrottleAll(t, below, "read_iops", 200)
+	cmd, _ := command(t, lab.Workload{Name: "threads", Args: []string{d.Path, "32", "10"}})
+	sum := totals(witness(t, cmd, "--by", "cause,device"), func(w waitDoc) bool { return w.Device == d.Name })
+	end()
+	if sum["request_tag"] < sum["direct_read"] {
+		t.Errorf("32 threads share 4 requests: %v", sum)
+	}
+}
+
+// TestAPileUpBehindTheJournal (case H3): those who wait for a commit are told
+// from the journal's own thread, which waits for the device.
+func TestAPileUpBehindTheJournal(t *testing.T) {
+	lab.NeedRoot(t)
+	d, dir := mounted(t, ext4Journal)
+	c := lab.Workload{Name: "fsync_dir", Args: []string{dir, "100000"}}.Start(t)
+	doc := while(t, c, "--for", "1s", "--by", "process,cause,device", "--sample", "1")
+	c.Kill()
+	victim := totals(doc, func(w waitDoc) bool { return w.PID == c.PID() && w.Device == d.Name })
+	if victim["journal_commit"] == 0 || victim["journal_commit"] < victim["metadata_read"] {
+		t.Errorf("the process that calls fsync waited for %v", victim)
+	}
+	journal := totals(doc, func(w waitDoc) bool { return strings.Contains(w.Comm, "jbd2/"+d.Name) })
+	if len(journal) == 0 {
+		t.Errorf("the journal's thread is not among %+v", doc.Waits)
+	}
+}
+
+// TestWritebackThrottling (case H6): a device held to a latency it cannot reach.
+func TestWritebackThrottling(t *testing.T) {
+	lab.NeedRoot(t)
+	d, dir := mounted(t, ext4Plain)
+	lab.SetQueue(t, d, "scheduler", "mq-deadline")
+	lab.SetQueue(t, d, "wbt_lat_usec", "1")
+	file := filepath.Join(dir, "read")
+	fill(t, file, 64)
+	reader := lab.Workload{Name: "threads", Args: []string{file, "8", "1000000"}}.Start(t)
+	reader.Go()
+	defer reader.Kill()
+	writer := lab.Workload{Name: "sync", Args: []string{dir, "1000"}}.Start(t)
+	doc := while(t, writer, "--for", "3s", "--by", "cause,device")
+	writer.Kill()
+	sum := totals(doc, func(w waitDoc) bool { return w.Device == d.Name || w.Device == "" })
+	if sum["qos_throttle"] == 0 {
+		t.Errorf("nobody was throttled: %v", sum)
+	}
+}
+
+// TestSchedulerStatisticsAreNotNeeded (cases G4, G5): waits are told though
+// delay accounting and scheduler statistics are off, and what is unknown is not 0.
+func TestSchedulerStatisticsAreNotNeeded(t *testing.T) {
+	lab.NeedRoot(t)
+	d := lab.Loop(t, 16)
+	cmd, _ := command(t, lab.Workload{Name: "direct_read", Args: []string{d.Path, "200"}})
+	doc := witness(t, cmd)
+	if len(doc.Waits) == 0 || doc.Waits[0].Count < 100 || doc.IOWaitPercent == nil {
+		t.Errorf("%+v", doc)
+	}
+}
