@@ -56,7 +56,7 @@ func sampledWords(s *snapshot.Snapshot) []string {
 	}
 	words := fmt.Sprintf("causes (~) told from %s of %s waits", Count(s.Sampled.Seen), Count(s.Sampled.Of))
 	if s.SampleEvery > 0 {
-		words += fmt.Sprintf(": all from %s on, 1 in %s of the shorter", Duration(s.SlowNS), Count(s.SampleEvery))
+		words += fmt.Sprintf(": all from %s on, 1 in %s or fewer of the shorter", Duration(s.SlowNS), Count(s.SampleEvery))
 	}
 	return []string{words}
 }
