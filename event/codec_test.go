@@ -26,10 +26,14 @@ func samples() []any {
 	exited := *tally
 	exited.Exited = true
 	return []any{
-		&Wait{TID: 2, PID: 1, Comm: "\x1b[2Jdd", Start: 10, Woken: 20, Runs: 30, Seq: 4, Flags: Flagged | Slow | Joined, CPU: 3,
-			Request: Request{Sector: 8, Dev: MakeDev(7, 0), Bytes: 4096, Op: 1}, Site: site},
-		&Identity{TID: 2, PID: 1, Comm: "a", LeaderComm: "b", StartTime: 5, UID: 1000, PPID: 1, NSPID: 7, NSLevel: 1,
-			Exe: File{Ino: 3, Dev: 4, Source: ByFD, Path: "/usr/bin/dd"}, Cgroup: 8, CgroupPath: "/docker/abc", CgroupV1: 3},
+		&Wait{
+			TID: 2, PID: 1, Comm: "\x1b[2Jdd", Start: 10, Woken: 20, Runs: 30, Seq: 4, Flags: Flagged | Slow | Joined, CPU: 3,
+			Request: Request{Sector: 8, Dev: MakeDev(7, 0), Bytes: 4096, Op: 1}, Site: site,
+		},
+		&Identity{
+			TID: 2, PID: 1, Comm: "a", LeaderComm: "b", StartTime: 5, UID: 1000, PPID: 1, NSPID: 7, NSLevel: 1,
+			Exe: File{Ino: 3, Dev: 4, Source: ByFD, Path: "/usr/bin/dd"}, Cgroup: 8, CgroupPath: "/docker/abc", CgroupV1: 3,
+		},
 		&Identity{TID: 2, PID: 2, Kernel: true, CgroupPath: "/"},
 		tally, &withSite, &exited,
 	}

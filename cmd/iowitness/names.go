@@ -116,7 +116,7 @@ func (n *names) File(file event.File, pid uint32) string {
 	path, ok := identity.FilePath(file, mounts, n.devices)
 	if !ok && !contained {
 		mounts, _ = n.views.Of(pid)
-		path, ok = identity.FilePath(file, mounts, n.devices)
+		path, _ = identity.FilePath(file, mounts, n.devices)
 	}
 	if !contained {
 		if len(n.files) >= maxFiles {

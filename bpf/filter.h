@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Whose waits are witnessed. */
+#ifndef IOWITNESS_FILTER_H
+#define IOWITNESS_FILTER_H
+
+#include "identity.h"
+
+INLINE bool comm_is_wanted(struct task_struct *task)
+{
+	char comm[COMM_BYTES] = {};
+	int i;
+
+	BPF_CORE_READ_STR_INTO(&comm, task, comm);
+	for (i = 0; i < COMM_BYTES; i++)
+		if (comm[i] != wanted_comm[i])
+			return false;
+	return true;
+}
+
+SUBPROGRAM int cgroup_is_wanted(struct task_struct *task)
+{
+	struct css_set *cset = BPF_CORE_READ(task, cgroups);
+	struct kernfs_node *kn = filter_subsystem ? v1_cgroup(cset, filter_subsystem - 1) :
+						    BPF_CORE_READ(cset, dfl_cgrp, kn);
+	int level;
+
+	for (level = 0; kn && level < CGROUP_LEVELS; level++) {
+		if (BPF_CORE_READ(kn, id) == filter_cgroup)
+			return 1;
+		kn = kernfs_parent(kn);
+	}
+	return 0;
+}
+
+INLINE bool is_wanted(struct task_struct *task, __u32 tid, __u32 tgid)
+{
+	if (!include_self && tgid == self_tgid)
+		return false;
+	if (filter_tgid && !bpf_map_lookup_elem(&wanted_tgids, &tgid))
+		return false;
+	if (filter_follow && !bpf_map_lookup_elem(&followed, &tid))
+		return false;
+	if (filter_comm && !comm_is_wanted(task))
+		return false;
+	if (filter_cgroup && !cgroup_is_wanted(task))
+		return false;
+	return true;
+}
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A wait from its begin to its end, for each means alike. */
+#ifndef IOWITNESS_WAIT_H
+#define IOWITNESS_WAIT_H
+
+#include "filter.h"
+#include "sample.h"
+#include "site.h"
+
+/* Keeps the record's layout in the object's type information, for the test of the reader. */
+const struct wait_record *wait_record_layout __attribute__((unused));
+
+/* The waking handler of a completion runs in the same context, at once: within this many jiffies. */
+#define JOIN_JIFFIES 1
+
+/* The scheduler's clock, as it was read for this switch. */
+INLINE __u64 switch_clock(struct task_struct *task)
+{
+	return scheduler_clock ? task->se.cfs_rq->rq->clock : bpf_ktime_get_ns();
+}
+
+INLINE bool is_wait(__u32 state, bool in_iowait, __u32 task_flags)
+{
+	if (in_iowait)
+		return true;
+	return (state & TASK_UNINTERRUPTIBLE) && !(state & (TASK_NOLOAD | TASK_FROZEN)) &&
+	       !(task_flags & PF_FROZEN && task_flags & PF_KTHREAD);
+}
+
+/* Unflagged waiters cannot be told from a bit of the task at switch-in. */
+INLINE bool needs_hint(struct thread_wait *wait)
+{
+	return storage_by_hash || !(wait->flags & WAIT_FLAGGED);
+}
+
+/* Where a waking thread cannot be unwound: look now, at sleep, at the current thread. */
+SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct scratch *scratch = this_scratch();
+
+	if (!scratch)
+		return 0;
+	tell_identity_once(wait, task);
+	scratch->sleep.start = wait->start;
+	BPF_CORE_READ_STR_INTO(&scratch->sleep.comm, task, comm);
+	unwound(&scratch->sleep.site, bpf_get_stack(ctx, scratch->sleep.site.stack, sizeof(scratch->sleep.site.stack), 0));
+	scratch->sleep.site.sched_frames = 0;
+	put_call(&scratch->sleep.site, task);
+	if (bpf_map_update_elem(&sleep_sites, &tid, &scratch->sleep, BPF_ANY))
+		lose(LOSS_STACK, 1, 0);
+	return 0;
+}
+
+INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
+{
+	struct thread_wait *wait;
+
+	if (!is_wanted(task, tid, tgid))
+		return;
+	wait = make_wait(task, tid);
+	if (!wait) {
+		lose(LOSS_STATE_FULL, 1, 0);
+		return;
+	}
+	wait->tid = tid;
+	wait->tgid = tgid;
+	wait->flags = (in_iowait ? WAIT_FLAGGED : 0) |
+		      (state & TASK_INTERRUPTIBLE ? WAIT_INTERRUPTIBLE : 0);
+	wait->start = switch_clock(task);
+	if (scheduler_clock)
+		wait->run_delay = task->sched_info.run_delay;
+	if (!wait->born)
+		wait->born = wait->start;
+	if (needs_hint(wait))
+		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], 1);
+	if (storage_by_hash && would_sample(wait, epoch))
+		look_at_sleep(ctx, wait, tid);
+}
+
+/* Called for a thread that is about to be woken. */
+INLINE void join(__u32 tid)
+{
+	struct join *join = &joins[tid & (JOINS - 1)];
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu && cpu->completer == bpf_get_current_task() &&
+	    bpf_jiffies64() - cpu->completed <= JOIN_JIFFIES) {
+		join->request = cpu->last;
+		join->tid = tid;
+	} else if (join->tid == tid) {
+		join->tid = 0;
+	}
+}
+
+INLINE void wake(struct thread_wait *wait)
+{
+	if (!wait)
+		return;
+	wait->woken = bpf_ktime_get_ns();
+	join(wait->tid);
+}
+
+/* What a wait was, once it is over. */
+struct ended_wait {
+	__u64 start, woken, runs, seq;
+	__u32 flags, weight;
+};
+
+SUBPROGRAM int record_wait(struct thread_wait *wait, struct task_struct *task, struct ended_wait *ended,
+			   struct sleep_site *sleep)
+{
+	struct wait_record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+
+	if (!record) {
+		lose(LOSS_RING_WAIT, 1, ended->woken - ended->start);
+		return 0;
+	}
+	record->start = ended->start;
+	record->woken = ended->woken;
+	record->runs = ended->runs;
+	record->seq = ended->seq;
+	record->born = wait->born;
+	record->request = joins[wait->tid & (JOINS - 1)].request;
+	record->flags = ended->flags;
+	record->weight = ended->weight;
+	record->cpu = bpf_get_smp_processor_id();
+	record->head.kind = RECORD_WAIT;
+	record->head.version = ABI_VERSION;
+	record->head.size = sizeof(*record);
+	record->head.tid = wait->tid;
+	record->head.tgid = wait->tgid;
+	if (sleep) {
+		__builtin_memcpy(&record->head.comm, &sleep->comm, COMM_BYTES);
+		bpf_probe_read_kernel(&record->site, sizeof(record->site), &sleep->site);
+	} else if (task) {
+		BPF_CORE_READ_STR_INTO(&record->head.comm, task, comm);
+		put_site(&record->site, task);
+	}
+	bpf_ringbuf_submit(record, ring_wakeup());
+	return 0;
+}
+
+INLINE void count_wait(struct thread_wait *wait, struct ended_wait *ended, __u32 now_epoch)
+{
+	__u64 blocked = ended->woken - ended->start;
+	struct wait_max *max = &wait->max[now_epoch & 1];
+	struct wait_sum *sum;
+	__u32 slot = hist_slot(blocked);
+
+	sum = &wait->sums[(ended->flags & (WAIT_FLAGGED | WAIT_SLOW))];
+	sum->count++;
+	sum->blocked_ns += blocked;
+	sum->runqueue_ns += ended->runs - ended->woken;
+	wait->hist[slot & (HIST_SLOTS - 1)]++;
+	if (max->epoch != now_epoch) {
+		max->epoch = now_epoch;
+		max->ns = 0;
+	}
+	if (blocked > max->ns)
+		max->ns = blocked;
+	ended->seq = ++wait->count;
+}
+
+/* When it was put on a run queue, less the delays on those it was moved from. */
+INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task, __u64 runs)
+{
+	__u64 queued = task->sched_info.last_queued;
+
+	if (!queued)
+		return 0;
+	return queued - (task->sched_info.run_delay - wait->run_delay);
+}
+
+/* When it was woken, made whole: the waker may be ahead of the switch, or not have been seen. */
+INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended)
+{
+	if (ended->woken >= ended->start && ended->woken <= ended->runs)
+		return;
+	if (ended->woken >= wait->ended) {
+		ended->flags |= WAIT_EARLY_WAKE;
+		ended->woken = ended->start;
+		lose(LOSS_EARLY_WAKE, 1, 0);
+	} else {
+		ended->flags |= WAIT_NO_WAKE;
+		ended->woken = ended->runs;
+		lose(LOSS_NO_WAKE, 1, ended->runs - ended->start);
+	}
+}
+
+/* The thread runs again. task is NULL where the means gives only a thread id. */
+INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
+{
+	struct ended_wait ended = {
+		.start = wait->start, .woken = wait->woken, .runs = switch_clock(task), .flags = wait->flags,
+	};
+	__u32 now_epoch = epoch, tid = wait->tid;
+	struct sleep_site *sleep = NULL;
+	struct cpu_state *cpu;
+
+	if (needs_hint(wait))
+		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], -1);
+	wait->start = 0;
+	if (ended.start > ended.runs) {
+		lose(LOSS_CLOCK, 1, 0);
+		return;
+	}
+	if (scheduler_clock)
+		ended.woken = scheduler_woken(wait, task, ended.runs);
+	settle_wake(wait, &ended);
+	wait->ended = ended.runs;
+	if (ended.woken - ended.start < min_ns)
+		return;
+	if (ended.woken - ended.start >= slow_ns)
+		ended.flags |= WAIT_SLOW;
+	count_wait(wait, &ended, now_epoch);
+	wait->history = wait->history << 1 | !!(ended.flags & WAIT_SLOW);
+
+	ended.flags = sample(wait, now_epoch, ended.flags);
+	if (ended.flags == NOT_SAMPLED)
+		return;
+	if (joins[tid & (JOINS - 1)].tid == tid)
+		ended.flags |= WAIT_JOINED;
+	ended.weight = sample_period(wait->in_epoch[!!(ended.flags & WAIT_FLAGGED)]);
+	if (storage_by_hash) {
+		sleep = bpf_map_lookup_elem(&sleep_sites, &tid);
+		if (!sleep || sleep->start != ended.start) {
+			lose(LOSS_STACK, 1, ended.woken - ended.start);
+			return;
+		}
+	}
+	cpu = this_cpu();
+	if (!cpu || !within_budget(cpu, now_epoch)) {
+		lose(LOSS_BUDGET, 1, ended.woken - ended.start);
+		return;
+	}
+	if (task)
+		tell_identity_once(wait, task);
+	record_wait(wait, task, &ended, sleep);
+}
+
+/* The thread's last switch: tell what it waited in all, then forget it. */
+SUBPROGRAM int tell_exit(struct thread_wait *wait, struct task_struct *task, __u32 tid)
+{
+	struct tally_record *record;
+
+	if (!wait)
+		return 0;
+	if (wait->count) {
+		record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+		if (record) {
+			put_head(&record->head, RECORD_EXIT, sizeof(*record), task);
+			record->now = wait->ended;
+			__builtin_memcpy(&record->wait, wait, sizeof(record->wait));
+			record->has_site = 0;
+			record->state = TASK_DEAD;
+			bpf_ringbuf_submit(record, ring_wakeup());
+		} else {
+			lose(LOSS_RING_EXIT, wait->count - wait->walked,
+			     wait->sums[0].blocked_ns + wait->sums[1].blocked_ns +
+			     wait->sums[2].blocked_ns + wait->sums[3].blocked_ns - wait->walked_ns);
+		}
+	}
+	if (storage_by_hash) {
+		bpf_map_delete_elem(&thread_hash, &tid);
+		bpf_map_delete_elem(&sleep_sites, &tid);
+	}
+	return 0;
+}
+
+INLINE void leave(struct task_struct *task, __u32 tid)
+{
+	tell_exit(find_wait(task, tid), task, tid);
+	if (filter_follow)
+		bpf_map_delete_elem(&followed, &tid);
+}
+
+INLINE void follow_child(__u32 parent, __u32 child)
+{
+	__u8 yes = 1;
+
+	if (bpf_map_lookup_elem(&followed, &parent) &&
+	    bpf_map_update_elem(&followed, &child, &yes, BPF_ANY))
+		lose(LOSS_FOLLOW_FULL, 1, 0);
+}
+
+#endif
