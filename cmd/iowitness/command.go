@@ -19,6 +19,12 @@ import (
 	"github.com/iowitness/iowitness/snapshot"
 )
 
+// passedOn are the signals that are meant for the command. Job control is left to
+// the kernel: a stop from the terminal stops the command and us alike.
+var passedOn = []os.Signal{
+	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM,
+}
+
 // child is the command that is run and followed.
 type child struct {
 	cmd     *exec.Cmd
@@ -35,7 +41,7 @@ func startChild(s *session, argv []string, io streams) (*child, error) {
 	c.usage.Command = argv
 	// From before it starts, so that none ends us and leaves it alone.
 	c.signals = make(chan os.Signal, 16)
-	signal.Notify(c.signals)
+	signal.Notify(c.signals, passedOn...)
 	// The child inherits its place from the thread that makes it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -89,13 +95,8 @@ func (c *child) wait(done func()) {
 // pass hands a signal on. What the terminal sends for a key it has sent to the
 // command too.
 func (c *child) pass(sig os.Signal) {
-	switch sig {
-	case syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+	if (sig == syscall.SIGINT || sig == syscall.SIGQUIT) && inForeground() {
 		return
-	case syscall.SIGINT, syscall.SIGQUIT:
-		if inForeground() {
-			return
-		}
 	}
 	_ = c.cmd.Process.Signal(sig)
 }

@@ -25,6 +25,10 @@ type view interface {
 
 const reportRows = 20
 
+// idle is said when there was nothing to see, so that a first look is none in vain.
+const idle = "the machine is idle, or all its data is in memory; to see something: " +
+	"iowitness -- dd if=/dev/zero of=/var/tmp/iowitness.tmp bs=64k count=200 oflag=dsync"
+
 // newView chooses: JSON, the live table on a terminal, or one report.
 func (c *watchCmd) newView(out *os.File) (view, error) {
 	base := output{out: out, options: c.snapshotOptions()}
@@ -101,7 +105,11 @@ func (v *reportView) live() bool { return false }
 func (v *reportView) interval(*snapshot.Interval, snapshot.Names) error { return nil }
 
 func (v *reportView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
-	return text.Write(v.out, sums.Build(names, v.options), v.text)
+	s := sums.Build(names, v.options)
+	if len(s.Rows) == 0 && s.Scope == "" && !s.Filtered {
+		s.Notes = append(s.Notes, idle)
+	}
+	return text.Write(v.out, s, v.text)
 }
 
 func (v *reportView) command(sums *snapshot.Accumulator, names snapshot.Names, usage *snapshot.Usage) error {
