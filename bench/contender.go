@@ -27,6 +27,7 @@ const (
 	nameBiolatency = "biolatency"
 	nameFloor      = "empty programs"
 	toolEnds       = 30 * time.Second
+	maxFailures    = 2 // then a contender is skipped
 )
 
 func ours(binary string) contender { return contender{name: nameOurs, argv: []string{binary}} }

@@ -13,7 +13,7 @@ import (
 type overheadReadings struct {
 	contender
 	kept, added measure
-	failed      bool
+	failures    int
 }
 
 // reading is the load's rate and price over a while.
@@ -56,7 +56,7 @@ func (o *overhead) run(ctx context.Context, load *child) (err error) {
 	for pair := range o.pairs {
 		for i := range o.all {
 			c := &o.all[(i+pair)%len(o.all)]
-			if c.failed {
+			if c.failures == maxFailures {
 				continue
 			}
 			progress("  pair %d of %d: %s", pair+1, o.pairs, c.name)
@@ -64,8 +64,8 @@ func (o *overhead) run(ctx context.Context, load *child) (err error) {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				c.failed = true
-				o.section.note("%s skipped: %v", c.name, err)
+				c.failures++
+				o.section.note("%s, a reading failed: %v", c.name, err)
 			}
 			if err := load.alive(); err != nil {
 				return err
@@ -91,6 +91,9 @@ func (o *overhead) pair(ctx context.Context, c *overheadReadings) error {
 	return nil
 }
 
+// settle is also when iowitness has ended its first measuring of its own probes.
+const settle = 3500 * time.Millisecond
+
 func mean(a, b float64) float64 { return (a + b) / 2 }
 
 func (o *overhead) readBase(ctx context.Context) (reading, error) {
@@ -112,6 +115,10 @@ func (o *overhead) readWith(ctx context.Context, c *overheadReadings) (r reading
 			err = stopped
 		}
 	}()
+	// What a tool does when it starts is not what it costs while it runs.
+	if err := pause(ctx, settle); err != nil {
+		return r, err
+	}
 	return o.read(ctx)
 }
 

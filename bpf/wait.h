@@ -163,7 +163,7 @@ INLINE void count_wait(struct thread_wait *wait, struct ended_wait *ended, __u32
 }
 
 /* When it was put on a run queue, less the delays on those it was moved from. */
-INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task, __u64 runs)
+INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task)
 {
 	__u64 queued = task->sched_info.last_queued;
 
@@ -172,12 +172,17 @@ INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task,
 	return queued - (task->sched_info.run_delay - wait->run_delay);
 }
 
-/* When it was woken, made whole: the waker may be ahead of the switch, or not have been seen. */
+/*
+ * When it was woken, made whole: the waker may be ahead of the switch, its CPU's
+ * clock a little ahead of this one's, or the wake-up not have been seen.
+ */
 INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended)
 {
-	if (ended->woken >= ended->start && ended->woken <= ended->runs)
+	if (ended->woken > ended->runs)
+		ended->woken = ended->runs;
+	if (ended->woken >= ended->start)
 		return;
-	if (ended->woken >= wait->ended) {
+	if (ended->woken && ended->woken >= wait->ended) {
 		ended->flags |= WAIT_EARLY_WAKE;
 		ended->woken = ended->start;
 		lose(LOSS_EARLY_WAKE, 1, 0);
@@ -206,7 +211,7 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 		return;
 	}
 	if (scheduler_clock)
-		ended.woken = scheduler_woken(wait, task, ended.runs);
+		ended.woken = scheduler_woken(wait, task);
 	settle_wake(wait, &ended);
 	wait->ended = ended.runs;
 	if (ended.woken - ended.start < min_ns)
