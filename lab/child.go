@@ -80,7 +80,11 @@ type Child struct {
 func (w Workload) Start(t testing.TB, prepare ...func(*exec.Cmd)) *Child {
 	t.Helper()
 	c := &Child{t: t, truth: t.TempDir() + "/truth"}
-	c.cmd = exec.Command("/proc/self/exe", w.Args...)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cmd = exec.Command(exe, w.Args...)
 	c.cmd.Env = w.Env(c.truth)
 	c.cmd.Stderr = os.Stderr
 	stdin, err := c.cmd.StdinPipe()

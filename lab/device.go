@@ -225,12 +225,11 @@ func WithinMemory(t testing.TB, cmd *exec.Cmd, limit int) *exec.Cmd {
 	return InCgroup(cmd, dir)
 }
 
-// InCgroup is a command that first moves itself into a cgroup.
+// InCgroup makes a command first move itself into a cgroup.
 func InCgroup(cmd *exec.Cmd, dir string) *exec.Cmd {
-	args := append([]string{"-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, dir, cmd.Path}, cmd.Args[1:]...)
-	moved := exec.Command("/bin/sh", args...)
-	moved.Env = cmd.Env
-	return moved
+	cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, dir, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	return cmd
 }
 
 // SetQueue sets a parameter of a device's request queue for the test's duration.

@@ -76,27 +76,27 @@ func sizeOf(fd int) (int64, error) {
 	return unix.Seek(fd, 0, unix.SEEK_END)
 }
 
-func blocksOf(fd int) (int64, error) {
+// openBlocks opens a file and counts its blocks of 4 KiB; the thread stays its own from here on.
+func openBlocks(path string, flags int) (fd int, blocks int64, err error) {
+	runtime.LockOSThread()
+	if fd, err = unix.Open(path, flags, 0); err != nil {
+		return fd, 0, err
+	}
 	n, err := sizeOf(fd)
 	if err == nil && n < 4096 {
 		err = errors.New("file is too small")
 	}
-	return n / 4096, err
+	return fd, n / 4096, err
 }
 
 func directRead(t *Truth, a []string) error { return directReadBy(t, a, func(int) {}) }
 
 func directReadBy(t *Truth, a []string, before func(i int)) error {
-	runtime.LockOSThread()
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_DIRECT, 0)
+	fd, blocks, err := openBlocks(a[0], unix.O_RDONLY|unix.O_DIRECT)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	blocks, err := blocksOf(fd)
-	if err != nil {
-		return err
-	}
 	b := aligned(4096)
 	return t.repeat(a[1], func(i int) error {
 		before(i)
@@ -114,16 +114,11 @@ func migratingReads(t *Truth, a []string) error {
 }
 
 func directWrite(t *Truth, a []string) error {
-	runtime.LockOSThread()
-	fd, err := unix.Open(a[0], unix.O_WRONLY|unix.O_DIRECT, 0)
+	fd, blocks, err := openBlocks(a[0], unix.O_WRONLY|unix.O_DIRECT)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	blocks, err := blocksOf(fd)
-	if err != nil {
-		return err
-	}
 	b := aligned(4096)
 	return t.repeat(a[1], func(int) error {
 		_, err := unix.Pwrite(fd, b, rand.Int64N(blocks)*4096)
@@ -132,17 +127,12 @@ func directWrite(t *Truth, a []string) error {
 }
 
 func bufferedRead(t *Truth, a []string) error {
-	runtime.LockOSThread()
-	fd, err := unix.Open(a[0], unix.O_RDONLY, 0)
+	fd, blocks, err := openBlocks(a[0], unix.O_RDONLY)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
 	unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM)
-	blocks, err := blocksOf(fd)
-	if err != nil {
-		return err
-	}
 	b := make([]byte, 4096)
 	return t.repeat(fmt.Sprint(blocks/16), func(i int) error {
 		_, err := unix.Pread(fd, b, int64(i)*16*4096)

@@ -107,11 +107,7 @@ func loss(t *testing.T, w *Witness, id string) Loss {
 
 // inCgroup starts a workload within a cgroup.
 func inCgroup(dir string) func(*exec.Cmd) {
-	return func(cmd *exec.Cmd) {
-		// The shell moves itself, then becomes the workload.
-		cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, dir, "/proc/" + strconv.Itoa(os.Getpid()) + "/exe"}, cmd.Args[1:]...)
-		cmd.Path = "/bin/sh"
-	}
+	return func(cmd *exec.Cmd) { lab.InCgroup(cmd, dir) }
 }
 
 func eachMeans(t *testing.T, do func(t *testing.T, via Means)) {

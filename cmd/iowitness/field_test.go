@@ -87,7 +87,7 @@ func TestIOWaitHidesBehindABusyCPU(t *testing.T) {
 	device := lab.Loop(t, 16)
 	cgroup := lab.Throttle(t, device, "read_iops", 10)
 	work := lab.Workload{Name: "direct_read", Args: []string{device.Path, "1000"}}
-	c := work.Start(t, func(cmd *exec.Cmd) { *cmd = *lab.InCgroup(cmd, cgroup) })
+	c := work.Start(t, func(cmd *exec.Cmd) { lab.InCgroup(cmd, cgroup) })
 	for range 2 * numCPU(t) {
 		burn := exec.Command("sh", "-c", "while :; do :; done")
 		if err := burn.Start(); err != nil {
