@@ -54,9 +54,6 @@ func (c *charges) of(key chargeKey, stack []string) *Charge {
 // the rest: those of the periodic sample, or, without any, all there are. A sum
 // without a record is unattributed.
 func (l *Ledger) explain(charges *charges, stratum event.Flags, sum event.Sum, waits []*event.Wait, carry carried) {
-	if sum.Count == 0 {
-		return
-	}
 	if len(waits) == 0 {
 		c := charges.of(chargeKey{cause: Unattributed, flagged: stratum&event.Flagged != 0, syscall: -1}, nil)
 		c.Count += sum.Count

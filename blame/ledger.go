@@ -127,7 +127,9 @@ func (l *Ledger) settle(t *thread, epoch uint32) Thread {
 		if event.Flags(i)&event.Flagged != 0 {
 			account.FlaggedBlocked += sum.Blocked
 		}
-		l.explain(charges, event.Flags(i), sum, pick(ended, event.Flags(i)), t.carried)
+		if sum.Count > 0 {
+			l.explain(charges, event.Flags(i), sum, pick(ended, event.Flags(i)), t.carried)
+		}
 	}
 	account.Max = longest(tally, epoch, ended, account.Hist)
 	l.carry(t, &account, charges)

@@ -43,6 +43,12 @@ volatile __u64 walk_offset = 0;
 /* The reader of the walk, whose own waits are left out. */
 volatile __u32 self_tgid = 0;
 
+/*
+ * sched_switch tells the state by which a thread was switched out (from 5.18): its
+ * waker may change the one in the task at any time.
+ */
+const volatile bool tells_prev_state = false;
+
 /* Kernel addresses, told once the symbols are read; 0: unknown. */
 volatile __u64 wake_page_function = 0;
 volatile __u64 sched_text_start = 0;

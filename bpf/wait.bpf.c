@@ -19,7 +19,7 @@ int switch_tp_btf(__u64 *ctx)
 
 	if (!epoch)
 		return 0;
-	state = direct_state(prev);
+	state = tells_prev_state ? (__u32)ctx[3] : direct_state(prev);
 	if (state && !(__u8)ctx[0]) {
 		bool in_iowait = BPF_CORE_READ_BITFIELD(prev, in_iowait);
 
@@ -129,7 +129,7 @@ int switch_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!epoch)
 		return 0;
-	state = task_state((void *)ctx->args[1]);
+	state = tells_prev_state ? (__u32)ctx->args[3] : task_state((void *)ctx->args[1]);
 	if (state && !(__u8)ctx->args[0])
 		switched_out(ctx, state);
 	switched_in(BPF_CORE_READ(next, pid));
@@ -209,7 +209,8 @@ int switch_tp(struct trace_sched_switch *ctx)
 
 	if (!epoch)
 		return 0;
-	state = direct_state(bpf_get_current_task_btf());
+	/* The event tells less of the state, but what it was. */
+	state = direct_state(bpf_get_current_task_btf()) | (ctx->prev_state & TASK_UNINTERRUPTIBLE);
 	if (state && !(ctx->prev_state & TASK_REPORT_MAX))
 		switched_out(ctx, state);
 	switched_in(ctx->next_pid);

@@ -336,6 +336,21 @@ var (
 	threadWaitSize = size(func(c *codec) { c.threadWait(new(Tally)) })
 )
 
+// size is the size that a record of this kind must have; 0: there is no such kind.
+func (h *Head) size() int {
+	switch {
+	case h.Kind == KindWait:
+		return waitSize
+	case h.Kind == KindIdentity:
+		return identitySize
+	case h.Kind == KindTally && int(h.Size) == shortTallySize:
+		return shortTallySize
+	case h.Kind == KindTally, h.Kind == KindExit:
+		return tallySize
+	}
+	return 0
+}
+
 // Decode reads one record from the start of b: a *Wait, *Identity or *Tally
 // (exited or not). It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
@@ -349,10 +364,7 @@ func Decode(b []byte) (record any, n int, err error) {
 	if h.Version != Version {
 		return nil, 0, fmt.Errorf("%w: version %d, not %d", ErrRecord, h.Version, Version)
 	}
-	want := map[Kind]int{KindWait: waitSize, KindIdentity: identitySize, KindExit: tallySize, KindTally: tallySize}[h.Kind]
-	if h.Kind == KindTally && int(h.Size) == shortTallySize {
-		want = shortTallySize
-	}
+	want := h.size()
 	if want == 0 || int(h.Size) != want || len(b) < want {
 		return nil, 0, fmt.Errorf("%w: kind %d of %d bytes, %d at hand", ErrRecord, h.Kind, h.Size, len(b))
 	}

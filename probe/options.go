@@ -67,7 +67,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, hash, schedulerClock bool
 	for name, value := range map[string]any{
 		"slow_ns": uint64(o.Slow), "min_ns": uint64(o.Min),
 		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
-		"include_self": o.IncludeSelf, "storage_by_hash": hash, "scheduler_clock": schedulerClock,
+		"include_self": o.IncludeSelf, "storage_by_hash": hash, "scheduler_clock": schedulerClock, "tells_prev_state": tellsPrevState(kernel),
 		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
 		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": comm,
 		"fd_argument": o.FDArguments, "fork_child_at": forkChild, "v1_subsystems": v1Hierarchies(subsystems),

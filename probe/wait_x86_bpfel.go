@@ -204,6 +204,7 @@ const (
 	waitVarSelfTgid         = "self_tgid"
 	waitVarSlowNs           = "slow_ns"
 	waitVarStorageByHash    = "storage_by_hash"
+	waitVarTellsPrevState   = "tells_prev_state"
 	waitVarV1Subsystems     = "v1_subsystems"
 	waitVarWaitRecordLayout = "wait_record_layout"
 	waitVarWakePageFunction = "wake_page_function"
@@ -311,6 +312,7 @@ type waitVariableSpecs struct {
 	SelfTgid         *ebpf.VariableSpec `ebpf:"self_tgid"`
 	SlowNs           *ebpf.VariableSpec `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.VariableSpec `ebpf:"storage_by_hash"`
+	TellsPrevState   *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	V1Subsystems     *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WaitRecordLayout *ebpf.VariableSpec `ebpf:"wait_record_layout"`
 	WakePageFunction *ebpf.VariableSpec `ebpf:"wake_page_function"`
@@ -390,6 +392,7 @@ type waitVariables struct {
 	SelfTgid         *ebpf.Variable `ebpf:"self_tgid"`
 	SlowNs           *ebpf.Variable `ebpf:"slow_ns"`
 	StorageByHash    *ebpf.Variable `ebpf:"storage_by_hash"`
+	TellsPrevState   *ebpf.Variable `ebpf:"tells_prev_state"`
 	V1Subsystems     *ebpf.Variable `ebpf:"v1_subsystems"`
 	WaitRecordLayout *ebpf.Variable `ebpf:"wait_record_layout"`
 	WakePageFunction *ebpf.Variable `ebpf:"wake_page_function"`
