@@ -97,6 +97,8 @@ var waitsDirect = table{
 
 // waitsPage: the page cache is read into, or one of its pages is locked.
 var waitsPage = table{
+	// Its lock's own frames are not always found; this function sleeps in nothing else.
+	{cause: MmapLock, bare: true, at: []string{"lock_mm_and_find_vma"}},
 	// These lock what they find; newer compilers leave no frame of the locking itself.
 	{cause: PageLock, at: []string{"__filemap_get_folio*", "pagecache_get_page"}},
 	{cause: PageLock, in: folioLocks, at: []string{

@@ -54,18 +54,24 @@ func (n *names) notes() []string {
 
 // Stack names functions. An address of a stack is where a call returns to: the
 // byte before it belongs to the caller even if the call was its last instruction.
+// The begin of a function is no such place: what the kernel side has found among
+// the words of the stack may be a pointer to a function. Only the outermost frame
+// begins there, where a new thread does.
 func (n *names) Stack(addresses []uint64) []string {
 	symbols, err := n.symbols()
 	if err != nil || len(addresses) == 0 {
 		return nil
 	}
-	stack := make([]string, len(addresses))
+	stack := make([]string, 0, len(addresses))
 	for i, address := range addresses {
+		if _, offset, ok := symbols.Lookup(address); ok && offset == 0 && i < len(addresses)-1 {
+			continue
+		}
 		name, _, ok := symbols.Lookup(address - 1)
 		if !ok {
 			name = "?"
 		}
-		stack[i] = name
+		stack = append(stack, name)
 	}
 	return stack
 }
