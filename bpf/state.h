@@ -121,6 +121,8 @@ struct cpu_state {
 	__u64 completer;		/* and in which task, or on top of which */
 	__u32 epoch;			/* of spent */
 	__u32 spent;			/* wait records made */
+	__u64 calibrated;		/* when clock_offset was taken, by the scheduler's clock */
+	__u64 clock_offset;		/* from that to CLOCK_MONOTONIC */
 };
 
 struct {
@@ -158,11 +160,12 @@ struct {
 #define HINTS 4096
 __u32 hints[HINTS];
 
-/* The request that woke a thread, from its wake-up until it runs: by a hash of the thread id. */
+/* A wake-up, until the thread runs: by a hash of the thread id. */
 #define JOINS 4096
 struct join {
 	__u32 tid;
-	__u32 pad;
+	__u32 by_request;
+	__u64 woken;		/* CLOCK_MONOTONIC */
 	struct request_ref request;
 };
 struct join joins[JOINS];

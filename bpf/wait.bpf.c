@@ -45,7 +45,7 @@ int waking_tp_btf(__u64 *ctx)
 	if (!epoch || !is_wait(direct_state(task), in_iowait, task->flags))
 		return 0;
 	if (scheduler_clock)
-		join(task->pid);
+		join(task->pid, bpf_ktime_get_ns());
 	else
 		wake(find_wait(task, task->pid));
 	return 0;

@@ -79,18 +79,17 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 }
 
 /* Called for a thread that is about to be woken. */
-INLINE void join(__u32 tid)
+INLINE void join(__u32 tid, __u64 now)
 {
 	struct join *join = &joins[tid & (JOINS - 1)];
 	struct cpu_state *cpu = this_cpu();
 
-	if (cpu && cpu->completer == bpf_get_current_task() &&
-	    bpf_jiffies64() - cpu->completed <= JOIN_JIFFIES) {
+	join->woken = now;
+	join->by_request = cpu && cpu->completer == bpf_get_current_task() &&
+			   bpf_jiffies64() - cpu->completed <= JOIN_JIFFIES;
+	if (join->by_request)
 		join->request = cpu->last;
-		join->tid = tid;
-	} else if (join->tid == tid) {
-		join->tid = 0;
-	}
+	join->tid = tid;
 }
 
 INLINE void wake(struct thread_wait *wait)
@@ -98,7 +97,7 @@ INLINE void wake(struct thread_wait *wait)
 	if (!wait)
 		return;
 	wait->woken = bpf_ktime_get_ns();
-	join(wait->tid);
+	join(wait->tid, wait->woken);
 }
 
 /* What a wait was, once it is over. */
@@ -162,11 +161,36 @@ INLINE void count_wait(struct thread_wait *wait, struct ended_wait *ended, __u32
 	ended->seq = ++wait->count;
 }
 
-/* When it was put on a run queue, less the delays on those it was moved from. */
-INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task)
+/*
+ * Wake-ups are stamped by CLOCK_MONOTONIC, for the waker's run queue may not have
+ * read its clock for long; the two clocks are compared anew this often.
+ */
+#define CALIBRATE_NS 10000000
+
+INLINE __u64 to_scheduler_clock(__u64 monotonic, __u64 runs)
 {
+	struct cpu_state *cpu = this_cpu();
+
+	if (!cpu)
+		return 0;
+	if (runs - cpu->calibrated > CALIBRATE_NS) {
+		cpu->calibrated = runs;
+		cpu->clock_offset = bpf_ktime_get_ns() - runs;
+	}
+	return monotonic - cpu->clock_offset;
+}
+
+/*
+ * When sched_waking said so; else when it was put on a run queue, less the delays
+ * on those it was moved from: that is later by the way to an idle CPU.
+ */
+INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task, __u64 runs)
+{
+	struct join *join = &joins[wait->tid & (JOINS - 1)];
 	__u64 queued = task->sched_info.last_queued;
 
+	if (join->tid == wait->tid && runs)
+		return to_scheduler_clock(join->woken, runs);
 	if (!queued)
 		return 0;
 	return queued - (task->sched_info.run_delay - wait->run_delay);
@@ -200,8 +224,10 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 		.start = wait->start, .woken = wait->woken, .runs = switch_clock(task), .flags = wait->flags,
 	};
 	__u32 now_epoch = epoch, tid = wait->tid;
+	struct join *join = &joins[tid & (JOINS - 1)];
 	struct sleep_site *sleep = NULL;
 	struct cpu_state *cpu;
+	bool joined;
 
 	if (needs_hint(wait))
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], -1);
@@ -211,8 +237,10 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 		return;
 	}
 	if (scheduler_clock)
-		ended.woken = scheduler_woken(wait, task);
+		ended.woken = scheduler_woken(wait, task, ended.runs);
 	settle_wake(wait, &ended);
+	joined = join->tid == tid && join->by_request;
+	join->tid = 0;
 	wait->ended = ended.runs;
 	if (ended.woken - ended.start < min_ns)
 		return;
@@ -224,7 +252,7 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	ended.flags = sample(wait, now_epoch, ended.flags);
 	if (ended.flags == NOT_SAMPLED)
 		return;
-	if (joins[tid & (JOINS - 1)].tid == tid)
+	if (joined)
 		ended.flags |= WAIT_JOINED;
 	ended.weight = sample_period(wait->in_epoch[!!(ended.flags & WAIT_FLAGGED)]);
 	if (storage_by_hash) {

@@ -94,7 +94,7 @@ int walk(struct bpf_iter__task *ctx)
 	record->now = now;
 	record->state = task_state(task);
 	if (scheduler_clock && record->wait.start)
-		record->wait.woken = scheduler_woken(wait, task);
+		record->wait.woken = scheduler_woken(wait, task, 0);
 	record->has_site = 0;
 	size = sizeof(*record) - sizeof(record->site);
 	if (record->wait.start && record->wait.start != wait->told_start &&

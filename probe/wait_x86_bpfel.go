@@ -23,17 +23,20 @@ type waitCpuState struct {
 		Op     uint32
 		Pad    uint32
 	}
-	Completed uint64
-	Completer uint64
-	Epoch     uint32
-	Spent     uint32
+	Completed   uint64
+	Completer   uint64
+	Epoch       uint32
+	Spent       uint32
+	Calibrated  uint64
+	ClockOffset uint64
 }
 
 type waitJoin struct {
-	_       structs.HostLayout
-	Tid     uint32
-	Pad     uint32
-	Request struct {
+	_         structs.HostLayout
+	Tid       uint32
+	ByRequest uint32
+	Woken     uint64
+	Request   struct {
 		_      structs.HostLayout
 		Sector uint64
 		Dev    uint32

@@ -35,7 +35,8 @@ const memoryLimit = 24 << 20
 
 func main() {
 	// Writing to a closed pipe is an error like another, so that what is attached is detached first.
-	signal.Ignore(syscall.SIGPIPE)
+	// It is caught and not ignored: a command that we run must find it as it was.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// Little lives from one interval to the next: collect rarely, within a bound.
 	debug.SetGCPercent(300)
 	debug.SetMemoryLimit(memoryLimit)
