@@ -74,13 +74,23 @@ func isKernelThread(stack []string) bool {
 	return false
 }
 
-// device says which device a wait was for, and how we know.
+// device says which device a wait was for, and how we know. A request counts where
+// no file says otherwise: the completion may have been handed to a worker (as btrfs
+// does), and another device's come last. A page that is swapped in is in no file.
 func device(cause Cause, flags event.Flags, request event.Request, file event.File) (event.Dev, DeviceSource) {
-	switch {
-	case !cause.Storage():
+	if !cause.Storage() {
 		return 0, NoDevice
-	case flags&event.Joined != 0 && endsWithRequest(cause):
+	}
+	dev, source := fileDevice(file)
+	joined := flags&event.Joined != 0 && endsWithRequest(cause)
+	if joined && (source == NoDevice || dev == request.Dev || cause == SwapIn) {
 		return request.Dev, ByRequest
+	}
+	return dev, source
+}
+
+func fileDevice(file event.File) (event.Dev, DeviceSource) {
+	switch {
 	case file.Source != event.NoFile && file.BlockDevice:
 		return file.Dev, ByFile
 	case file.Backing != 0:

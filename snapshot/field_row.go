@@ -145,12 +145,12 @@ var RowFields = []Field{
 		Value: func(r *Row) Value { return number(r.WallPercent) },
 	},
 	{
-		ID: "max_ns", Title: "MAX", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 70,
-		Help:  "Longest wait, one in progress included; what lies before the interval counts.",
+		ID: "max_ns", Title: "MAX", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 70, Estimable: true,
+		Help:  "Longest wait, one in progress included; what lies before the interval counts. In estimated rows the longest that was recorded: all from the slow threshold on are.",
 		Value: func(r *Row) Value { return integer(r.Max) },
 	},
 	{
-		ID: "p50_ns", Title: "P50", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 30,
+		ID: "p50_ns", Title: "P50", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 30, Estimable: true,
 		Help:  "Median wait, told as the upper bound of its histogram slot; the true value lies between p50_ge_ns and this.",
 		Value: func(r *Row) Value { return integerIf(r.P50.Known, r.P50.Value) },
 	},
@@ -160,7 +160,7 @@ var RowFields = []Field{
 		Value: func(r *Row) Value { return integerIf(r.P50.Known, r.P50.AtLeast) },
 	},
 	{
-		ID: "p99_ns", Title: "P99", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 45,
+		ID: "p99_ns", Title: "P99", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 45, Estimable: true,
 		Help:  "99 of 100 waits took no longer, told as the upper bound of the histogram slot; the true value lies between p99_ge_ns and this.",
 		Value: func(r *Row) Value { return integerIf(r.P99.Known, r.P99.Value) },
 	},

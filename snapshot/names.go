@@ -34,10 +34,11 @@ type nameCache struct {
 	Names
 	processes map[uint32]ProcessName
 	devices   map[event.Dev]string
+	named     map[string]event.Dev // the first device of a name
 }
 
 func newNameCache(names Names) *nameCache {
-	return &nameCache{Names: names, processes: map[uint32]ProcessName{}, devices: map[event.Dev]string{}}
+	return &nameCache{Names: names, processes: map[uint32]ProcessName{}, devices: map[event.Dev]string{}, named: map[string]event.Dev{}}
 }
 
 func (c *nameCache) Process(pid uint32) ProcessName {
@@ -59,6 +60,20 @@ func (c *nameCache) Device(dev event.Dev) string {
 		c.devices[dev] = name
 	}
 	return name
+}
+
+// sameDevice is one number for all that go by the same name: btrfs has numbers of
+// its own beside those of the devices it is on.
+func (c *nameCache) sameDevice(dev event.Dev) event.Dev {
+	name := c.Device(dev)
+	if name == "" {
+		return dev
+	}
+	if first, ok := c.named[name]; ok {
+		return first
+	}
+	c.named[name] = dev
+	return dev
 }
 
 func (c *nameCache) Syscall(number int32) string {

@@ -140,7 +140,7 @@ func (b *builder) keyOf(by []Key, t *blame.Thread, c *blame.Charge) groupKey {
 		case ByCause:
 			k.cause = c.Cause
 		case ByDevice:
-			k.device = c.Device
+			k.device = b.names.sameDevice(c.Device)
 		case ByFile:
 			k.file = idOf(&c.File)
 		}

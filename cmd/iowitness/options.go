@@ -40,6 +40,9 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 		}
 		scopes = append(scopes, "cgroup "+c.Cgroup)
 	}
+	if len(c.User)+len(c.Cause) > 0 {
+		notes = append(notes, "rows and the sentence are of --user and --cause only; head and foot tell of all that was witnessed")
+	}
 	if c.Min > 0 {
 		scopes = append(scopes, fmt.Sprintf("waits of at least %v", c.Min))
 	}

@@ -40,7 +40,8 @@ func (c *watchCmd) newView(out *os.File) (view, error) {
 	if _, err := snapshot.Columns(base.options.By, c.Columns); err != nil {
 		return nil, err
 	}
-	report := reportView{base, terminal.Apply(o)}
+	asked := len(c.by)+len(c.Columns) > 0 || c.Histogram || c.Stacks || c.Top >= 0
+	report := reportView{base, terminal.Apply(o), asked}
 	if terminal.IsTerminal && c.For == 0 && c.command == nil {
 		return &liveView{report, text.NewLive(out, terminal, o)}, nil
 	}
@@ -97,7 +98,8 @@ func (v *jsonView) command(sums *snapshot.Accumulator, names snapshot.Names, usa
 // reportView writes one report at the end.
 type reportView struct {
 	output
-	text text.Options
+	text  text.Options
+	asked bool // by flags, for a table: around a command it comes beside the summary
 }
 
 func (v *reportView) live() bool { return false }
@@ -115,7 +117,14 @@ func (v *reportView) end(sums *snapshot.Accumulator, names snapshot.Names) error
 func (v *reportView) command(sums *snapshot.Accumulator, names snapshot.Names, usage *snapshot.Usage) error {
 	o := v.options
 	o.Splits = true
-	return text.Command(v.out, sums.Build(names, o), usage, v.text)
+	s := sums.Build(names, o)
+	if err := text.Command(v.out, s, usage, v.text); err != nil || !v.asked {
+		return err
+	}
+	if _, err := io.WriteString(v.out, "\n"); err != nil {
+		return err
+	}
+	return text.Write(v.out, s, v.text)
 }
 
 // liveView paints each interval over the last, and ends with a report.
