@@ -61,12 +61,14 @@ func (w *Witness) wantPIDs(pids []uint32) error {
 			return err
 		}
 	}
+	// Where pids are the kernel's own, /proc also knows processes that a kernel keeps from the iterator.
+	self := uint32(os.Getpid())
+	own := w.resolve == nil || r.tgid[self] == self
 	for _, pid := range pids {
-		global, ok := pid, true
-		if w.resolve != nil {
-			global, ok = r.tgid[pid]
-		} else if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
-			ok = false
+		global, ok := r.tgid[pid]
+		if !ok && own {
+			_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+			global, ok = pid, err == nil
 		}
 		if !ok {
 			return &PIDError{pid}
