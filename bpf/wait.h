@@ -165,7 +165,7 @@ INLINE void count_wait(struct thread_wait *wait, struct ended_wait *ended, __u32
  * Wake-ups are stamped by CLOCK_MONOTONIC, for the waker's run queue may not have
  * read its clock for long; the two clocks are compared anew this often.
  */
-#define CALIBRATE_NS 10000000
+#define CALIBRATE_NS 1000000
 
 INLINE __u64 to_scheduler_clock(__u64 monotonic, __u64 runs)
 {
@@ -174,8 +174,13 @@ INLINE __u64 to_scheduler_clock(__u64 monotonic, __u64 runs)
 	if (!cpu)
 		return 0;
 	if (runs - cpu->calibrated > CALIBRATE_NS) {
+		__u64 offset = bpf_ktime_get_ns() - runs;
+
+		/* A reading is late if the scheduler was busy since it read its clock: never early. */
+		if (cpu->calibrated && offset > cpu->clock_offset)
+			offset = cpu->clock_offset + (offset - cpu->clock_offset) / 16;
+		cpu->clock_offset = offset;
 		cpu->calibrated = runs;
-		cpu->clock_offset = bpf_ktime_get_ns() - runs;
 	}
 	return monotonic - cpu->clock_offset;
 }
@@ -200,13 +205,13 @@ INLINE __u64 scheduler_woken(struct thread_wait *wait, struct task_struct *task,
  * When it was woken, made whole: the waker may be ahead of the switch, its CPU's
  * clock a little ahead of this one's, or the wake-up not have been seen.
  */
-INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended)
+INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended, bool seen)
 {
 	if (ended->woken > ended->runs)
 		ended->woken = ended->runs;
 	if (ended->woken >= ended->start)
 		return;
-	if (ended->woken && ended->woken >= wait->ended) {
+	if (seen || (ended->woken && ended->woken >= wait->ended)) {
 		ended->flags |= WAIT_EARLY_WAKE;
 		ended->woken = ended->start;
 		lose(LOSS_EARLY_WAKE, 1, 0);
@@ -238,7 +243,7 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	}
 	if (scheduler_clock)
 		ended.woken = scheduler_woken(wait, task, ended.runs);
-	settle_wake(wait, &ended);
+	settle_wake(wait, &ended, join->tid == tid);
 	joined = join->tid == tid && join->by_request;
 	join->tid = 0;
 	wait->ended = ended.runs;
