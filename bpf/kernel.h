@@ -103,13 +103,6 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-struct vm_area_struct {
-	unsigned long vm_start;
-	unsigned long vm_end;
-	struct mm_struct *vm_mm;
-	struct file *vm_file;
-};
-
 struct mm_struct {
 	struct file *exe_file;
 };
