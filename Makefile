@@ -7,7 +7,7 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 4s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 
-.PHONY: all build run test unit kernel fuzz lint generate check-generated docs bench clean
+.PHONY: all build run test unit lab fuzz lint generate check-generated bench clean
 
 all: build
 
@@ -26,6 +26,15 @@ test: lint check-generated unit fuzz
 unit:
 	scripts/need test
 	scripts/as-root env "PATH=$$PATH" $(GO) test -count=1 -timeout 15m ./...
+
+# Tests on real kernels in virtual machines: make lab KERNEL=6.1 TEST=./probe/... RUN=TestReads
+# Without KERNEL all lines of kernels that are served, which is the matrix.
+KERNEL ?=
+TEST ?= ./probe/... ./kernel/... ./cmd/iowitness
+RUN ?=
+lab:
+	scripts/need lab
+	$(GO) run ./lab/run $(foreach k,$(KERNEL),--kernel $(k)) $(if $(RUN),--run '$(RUN)') $(TEST)
 
 fuzz:
 	scripts/fuzz $(FUZZTIME)

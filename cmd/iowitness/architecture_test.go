@@ -21,6 +21,10 @@ var mayImport = map[string][]string{
 	"view/text":             {"event", "blame", "snapshot", "identity"},
 	"view/json":             {"event", "blame", "snapshot", "identity"},
 	"lab":                   {"event"},
+	"lab/kernels":           {},
+	"lab/vm":                {"lab/kernels"},
+	"lab/guest":             {"lab/vm"},
+	"lab/run":               {"lab/kernels", "lab/vm"},
 	"bench":                 {},
 	"cmd/iowitness":         {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json"},
 }

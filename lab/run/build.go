@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/iowitness/iowitness/lab/kernels"
+	"github.com/iowitness/iowitness/lab/vm"
+)
+
+const module = "github.com/iowitness/iowitness"
+
+// built is what every guest gets.
+type built struct {
+	init  string
+	files map[string]string
+	tests []vm.Test
+}
+
+// build compiles the guest's init and each package's tests.
+func build(ctx context.Context, work string, o *options) (*built, error) {
+	b := &built{init: filepath.Join(work, "init"), files: map[string]string{}}
+	if err := compile(ctx, "build", "-o", b.init, "./lab/guest"); err != nil {
+		return nil, err
+	}
+	packages, err := withTests(ctx, o.packages)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-test.v", "-test.count=1", "-test.timeout=" + o.timeout.String()}
+	if o.run != "" {
+		args = append(args, "-test.run="+o.run)
+	}
+	for _, p := range packages {
+		within := strings.TrimPrefix(strings.TrimPrefix(p.path, module), "/")
+		binary := filepath.Join(work, strings.ReplaceAll(within, "/", "_")+".test")
+		if err := compile(ctx, "test", "-c", "-o", binary, p.path); err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
+			continue // it has none
+		}
+		guest := path.Join("/lab", filepath.Base(binary))
+		b.files[guest] = binary
+		b.files[path.Join(vm.SourceRoot, within, "testdata")] = filepath.Join(p.dir, "testdata")
+		if _, err := os.Stat(filepath.Join(p.dir, "testdata")); err != nil {
+			delete(b.files, path.Join(vm.SourceRoot, within, "testdata"))
+			b.files[path.Join(vm.SourceRoot, within, "go.mod")] = "go.mod" // so that its directory is there
+		}
+		b.tests = append(b.tests, vm.Test{Package: within, Binary: guest, Args: args})
+	}
+	if len(b.tests) == 0 {
+		return nil, fmt.Errorf("no tests in %s", strings.Join(o.packages, " "))
+	}
+	return b, nil
+}
+
+type goPackage struct{ path, dir string }
+
+func withTests(ctx context.Context, patterns []string) ([]goPackage, error) {
+	format := `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}`
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-f", format}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var packages []goPackage
+	for line := range strings.Lines(string(out)) {
+		name, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name != "" {
+			packages = append(packages, goPackage{name, dir})
+		}
+	}
+	return packages, nil
+}
+
+// compile calls the go command for a program that is linked statically.
+func compile(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, out)
+	}
+	return nil
+}
+
+// machine is a guest for all of the tests.
+func (b *built) machine(k *kernels.Kernel, cmdline []string) *vm.Machine {
+	return &vm.Machine{
+		Kernel: k, CPUs: 2, MemMiB: 2048, Cmdline: cmdline, Disks: vm.Disks, Init: b.init, Files: b.files,
+		Plan: vm.Plan{
+			Line: string(k.Line), Tests: b.tests,
+			Modules: []string{"virtio_pci", "virtio_blk", "loop", "ext4", "fuse"},
+		},
+	}
+}
