@@ -71,22 +71,6 @@ func (i *image) bytes(name string, mode fs.FileMode, content []byte) error {
 	return err
 }
 
-func (i *image) link(name, target string) error {
-	name = strings.Trim(path.Clean(name), "/")
-	if i.written[name] {
-		return nil
-	}
-	if err := i.dir(path.Dir(name)); err != nil {
-		return err
-	}
-	i.written[name] = true
-	if err := i.w.WriteHeader(&cpio.Header{Name: name, Mode: cpio.TypeSymlink | 0o777, Size: int64(len(target))}); err != nil {
-		return err
-	}
-	_, err := i.w.Write([]byte(target))
-	return err
-}
-
 func (i *image) file(name, from string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
