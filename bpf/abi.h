@@ -94,7 +94,7 @@ struct thread_wait {
 	__u32 tid;
 	__u32 tgid;
 	__u32 history;		/* a bit for each of its last waits: slow or not */
-	__u32 pad;
+	__u32 generation;	/* of start: it counts only if the gate has been open since */
 	__u64 cset;		/* identity as last told, compared by address only */
 	__u64 mm;
 	__u64 cred;
@@ -196,6 +196,8 @@ enum loss {
 	LOSS_NAME_CUT,		/* path components cut at NAME_BYTES, or paths at PATH_BYTES or PATH_LEVELS */
 	LOSS_CLOCK,		/* instants out of order: not counted as waits */
 	LOSS_FOLLOW_FULL,	/* children that could not be followed */
+	LOSS_RATIO,		/* waits not measured, as only one in a number is */
+	LOSS_SHED,		/* waits without a record, as detail was shed */
 	LOSSES,
 };
 

@@ -36,6 +36,20 @@ const volatile __u8 fd_argument[SYSCALLS] = {};
  */
 volatile __u32 epoch = 0;
 
+/*
+ * When the gate closes by itself, by the witness's clock, unless the user side puts it
+ * off: a user side that is stopped or stuck costs nothing. 0: never.
+ */
+volatile __u64 alive_until = 0;
+volatile __u32 fell_silent = 0;	/* how often it did */
+
+/* One wait in this many is measured at all. */
+volatile __u32 ratio = 1;
+volatile bool with_sites = true;	/* records of single waits, with stack, file and request */
+
+/* A closed gate misses switches: what was noted before the last opening is no longer true. */
+volatile __u32 generation = 0;
+
 /* The walk's instant, and what to add to the scheduler's clock to have CLOCK_MONOTONIC. */
 volatile __u64 walk_now = 0;
 volatile __u64 walk_offset = 0;

@@ -30,7 +30,7 @@ int switch_tp_btf(__u64 *ctx)
 	}
 	if (BPF_CORE_READ_BITFIELD(next, in_iowait) || hints[next->pid & (HINTS - 1)]) {
 		wait = find_wait(next, next->pid);
-		if (wait && wait->start)
+		if (wait && in_wait(wait))
 			end_wait(wait, next);
 	}
 	return 0;
@@ -117,7 +117,7 @@ INLINE void switched_in(__u32 tid)
 	if (!hints[tid & (HINTS - 1)])
 		return;
 	wait = find_wait(NULL, tid);
-	if (wait && wait->start)
+	if (wait && in_wait(wait))
 		end_wait(wait, NULL);
 }
 

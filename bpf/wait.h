@@ -52,12 +52,32 @@ SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 	return 0;
 }
 
+INLINE bool in_wait(struct thread_wait *wait)
+{
+	return wait->start && wait->generation == generation;
+}
+
+INLINE bool is_heard(__u64 now)
+{
+	if (!alive_until || now <= alive_until)
+		return true;
+	if (epoch) {
+		epoch = 0;
+		fell_silent++;
+	}
+	return false;
+}
+
 INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
 {
 	struct thread_wait *wait;
 
 	if (!is_wanted(task, tid, tgid))
 		return;
+	if (ratio > 1 && bpf_get_prandom_u32() % ratio) {
+		lose(LOSS_RATIO, 1, 0);
+		return;
+	}
 	wait = make_wait(task, tid);
 	if (!wait) {
 		lose(LOSS_STATE_FULL, 1, 0);
@@ -72,9 +92,14 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 		wait->run_delay = task->sched_info.run_delay;
 	if (!wait->born)
 		wait->born = wait->start;
+	wait->generation = generation;
+	if (!is_heard(wait->start)) {
+		wait->start = 0;
+		return;
+	}
 	if (needs_hint(wait))
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], 1);
-	if (storage_by_hash && would_sample(wait, epoch))
+	if (storage_by_hash && with_sites && would_sample(wait, epoch))
 		look_at_sleep(ctx, wait, tid);
 }
 
@@ -257,6 +282,10 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	ended.flags = sample(wait, now_epoch, ended.flags);
 	if (ended.flags == NOT_SAMPLED)
 		return;
+	if (!with_sites) {
+		lose(LOSS_SHED, 1, ended.woken - ended.start);
+		return;
+	}
 	if (joined)
 		ended.flags |= WAIT_JOINED;
 	ended.weight = sample_period(wait->in_epoch[!!(ended.flags & WAIT_FLAGGED)]);

@@ -49,8 +49,8 @@ INLINE struct thread_wait *adopt(struct task_struct *task, __u64 now)
 	    !is_wait(state, in_iowait, task->flags) || !is_wanted(task, tid, task->tgid))
 		return NULL;
 	wait = make_wait(task, tid);
-	if (!wait || wait->start)
-		return wait;
+	if (!wait)
+		return NULL;
 	wait->tid = tid;
 	wait->tgid = task->tgid;
 	wait->flags = WAIT_ADOPTED | (in_iowait ? WAIT_FLAGGED : 0) |
@@ -62,6 +62,7 @@ INLINE struct thread_wait *adopt(struct task_struct *task, __u64 now)
 		wait->run_delay = task->sched_info.run_delay;
 	if (!wait->born)
 		wait->born = wait->start;
+	wait->generation = generation;
 	return wait;
 }
 
@@ -81,9 +82,12 @@ int walk(struct bpf_iter__task *ctx)
 	if (!self_tgid)
 		self_tgid = bpf_get_current_pid_tgid() >> 32;
 	wait = find_wait(task, task->pid);
-	if (!wait || (!wait->count && !wait->start))
-		wait = adopt(task, now);
-	if (!wait || (!wait->start && wait->count == wait->walked))
+	if (!wait || !in_wait(wait)) {
+		struct thread_wait *adopted = adopt(task, now);
+
+		wait = adopted ? adopted : wait;
+	}
+	if (!wait || (!in_wait(wait) && wait->count == wait->walked))
 		return 0;
 	scratch = this_scratch();
 	if (!scratch)
@@ -91,6 +95,8 @@ int walk(struct bpf_iter__task *ctx)
 	record = &scratch->tally;
 	put_head(&record->head, RECORD_TALLY, sizeof(*record), task);
 	bpf_probe_read_kernel(&record->wait, sizeof(record->wait), wait);
+	if (!in_wait(wait))
+		record->wait.start = 0;
 	record->now = now;
 	record->state = task_state(task);
 	if (scheduler_clock && record->wait.start)

@@ -19,7 +19,7 @@ type ids struct{ tid, tgid map[uint32]uint32 }
 
 const resolveSize = 16
 
-func (w *Witness) resolveIDs() (ids, error) {
+func (w *bpfWitness) resolveIDs() (ids, error) {
 	r := ids{tid: map[uint32]uint32{}, tgid: map[uint32]uint32{}}
 	err := w.readIter(w.resolve, func(b []byte) (int, error) {
 		if len(b) < resolveSize {
@@ -36,7 +36,7 @@ func (w *Witness) resolveIDs() (ids, error) {
 }
 
 // globalThread is a thread's number in the initial pid namespace.
-func (w *Witness) globalThread(tid uint32) (uint32, error) {
+func (w *bpfWitness) globalThread(tid uint32) (uint32, error) {
 	if w.resolve == nil {
 		return tid, nil
 	}
@@ -50,7 +50,7 @@ func (w *Witness) globalThread(tid uint32) (uint32, error) {
 	return 0, fmt.Errorf("there is no thread with id %d", tid)
 }
 
-func (w *Witness) wantPIDs(pids []uint32) error {
+func (w *bpfWitness) wantPIDs(pids []uint32) error {
 	if len(pids) == 0 {
 		return nil
 	}
@@ -80,9 +80,7 @@ func (w *Witness) wantPIDs(pids []uint32) error {
 	return nil
 }
 
-// Follow witnesses a thread, by its id in the caller's pid namespace, and all
-// that descends from it from now on.
-func (w *Witness) Follow(tid uint32) error {
+func (w *bpfWitness) Follow(tid uint32) error {
 	global, err := w.globalThread(tid)
 	if err != nil {
 		return err
@@ -90,8 +88,7 @@ func (w *Witness) Follow(tid uint32) error {
 	return w.collection.Maps["followed"].Put(global, uint8(1))
 }
 
-// Unfollow forgets a thread; its descendants stay followed.
-func (w *Witness) Unfollow(tid uint32) error {
+func (w *bpfWitness) Unfollow(tid uint32) error {
 	global, err := w.globalThread(tid)
 	if err != nil {
 		return err

@@ -208,7 +208,7 @@ func TestEveryProbeHasItsPrograms(t *testing.T) {
 	}
 	used := map[string]bool{walkProgram: true, resolveProgram: true}
 	for _, p := range Table {
-		for _, via := range preference {
+		for _, via := range byTracepoints {
 			if spec.Programs[p.Programs[via]] == nil {
 				t.Errorf("probe %s has no program for %s", p.ID, via)
 			}

@@ -42,13 +42,13 @@ func kernelBTF(path string) (spec *btf.Spec, own bool, err error) {
 	return spec, false, nil
 }
 
-// load tries the means in order of preference.
-func load(o *Options) (*Witness, error) {
+// choose opens the best means that works, or the one that is asked for.
+func choose(o *Options) (Witness, error) {
 	// Before 5.11 maps count against RLIMIT_MEMLOCK; a failure shows at the map, with its own reason.
 	_ = rlimit.RemoveMemlock()
-	types, own, err := kernelBTF(o.BTF)
-	if err != nil {
-		return nil, err
+	types, own, noTypes := kernelBTF(o.BTF)
+	if noTypes != nil && !errors.Is(noTypes, ErrUnsupported) {
+		return nil, noTypes
 	}
 	means := preference
 	if o.Via != "" {
@@ -56,14 +56,18 @@ func load(o *Options) (*Witness, error) {
 	}
 	var refused []string
 	for _, via := range means {
-		w, err := loadBy(o, via, types, own)
+		if noTypes != nil {
+			refused = append(refused, fmt.Sprintf("%s: %v", via, noTypes))
+			continue
+		}
+		w, err := openBPF(o, via, types, own)
 		if err == nil {
 			return w, nil
 		}
-		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
-		if o.Via != "" || errors.Is(err, unix.EPERM) && via == TP {
-			break
+		if pid := new(PIDError); errors.As(err, &pid) {
+			return nil, pid
 		}
+		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
 	}
 	return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(refused, "; "))
 }
@@ -95,12 +99,12 @@ func programsFor(spec *ebpf.CollectionSpec, via Means, follow, walks bool) {
 	}
 }
 
-func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *Witness, err error) {
+func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, err error) {
 	spec, err := loadWait()
 	if err != nil {
 		return nil, err
 	}
-	w := &Witness{Means: via, ByHash: via != TPBTF, options: o}
+	w := &bpfWitness{means: via, byHash: via != TPBTF, options: o}
 	defer func() {
 		if err != nil {
 			w.Close()
@@ -116,8 +120,8 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *Witness, err e
 		}
 	}
 	programsFor(spec, via, o.Follow, own)
-	w.SchedulerClock = via == TPBTF && own && hasSchedulerClock(types)
-	if err := o.configure(spec, w.ByHash, w.SchedulerClock, forkChild, types); err != nil {
+	w.schedulerClock = via == TPBTF && own && hasSchedulerClock(types)
+	if err := o.configure(spec, w.byHash, w.schedulerClock, forkChild, types); err != nil {
 		return nil, err
 	}
 	w.collection, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
@@ -155,9 +159,9 @@ func checkFormats(t *tracefs) (forkChild uint32, err error) {
 	return offsets["child_pid"], err
 }
 
-func (w *Witness) attach() error {
+func (w *bpfWitness) attach() error {
 	for _, p := range Table {
-		program := w.collection.Programs[p.Programs[w.Means]]
+		program := w.collection.Programs[p.Programs[w.means]]
 		if program == nil {
 			continue
 		}
@@ -166,7 +170,7 @@ func (w *Witness) attach() error {
 			return fmt.Errorf("attaching to %s:%s: %w", p.Group, p.Point, err)
 		}
 		if err != nil {
-			w.Notes = append(w.Notes, fmt.Sprintf("%s:%s cannot be witnessed (%s): %s", p.Group, p.Point, reason(err), p.Without))
+			w.notes = append(w.notes, fmt.Sprintf("%s:%s cannot be witnessed (%s): %s", p.Group, p.Point, reason(err), p.Without))
 			continue
 		}
 		w.links = append(w.links, l)
@@ -174,8 +178,8 @@ func (w *Witness) attach() error {
 	return w.attachWalks()
 }
 
-func (w *Witness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error) {
-	switch w.Means {
+func (w *bpfWitness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error) {
+	switch w.means {
 	case TPBTF:
 		return link.AttachTracing(link.TracingOptions{Program: program})
 	case RawTP:
@@ -184,7 +188,7 @@ func (w *Witness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error)
 	return attachTracepoint(w.tracefs, p, program)
 }
 
-func (w *Witness) attachWalks() error {
+func (w *bpfWitness) attachWalks() error {
 	for name, to := range map[string]**link.Iter{walkProgram: &w.walk, resolveProgram: &w.resolve} {
 		program := w.collection.Programs[name]
 		if program == nil {

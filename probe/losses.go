@@ -37,12 +37,13 @@ var lossNames = []Loss{
 	{ID: "name_cut", Title: "names cut"},
 	{ID: "clock", Title: "waits not counted: instants out of order"},
 	{ID: "follow_full", Title: "children not followed: too many"},
+	{ID: "ratio", Title: "waits not measured: only one in some is"},
+	{ID: "shed", Title: "wait records not made: detail was shed"},
 }
 
 type lossCount struct{ Count, NS uint64 }
 
-// Losses are all counts since the start, zero ones included.
-func (w *Witness) Losses() ([]Loss, error) {
+func (w *bpfWitness) Losses() ([]Loss, error) {
 	losses := append([]Loss(nil), lossNames...)
 	for i := range losses {
 		var perCPU []lossCount
@@ -67,7 +68,7 @@ type RunStats struct {
 
 // Stats adds up all programs since they were loaded. misses of programs are
 // counted also while statistics are off.
-func (w *Witness) Stats() (sum RunStats, err error) {
+func (w *bpfWitness) Stats() (sum RunStats, err error) {
 	for _, p := range w.collection.Programs {
 		stats, err := p.Stats()
 		if err != nil {

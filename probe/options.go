@@ -21,11 +21,12 @@ type Options struct {
 	Budget      uint32        // wait records per CPU and interval; default 4,000
 	RingBytes   uint32        // of the ring of records, a power of two; default 2 MiB
 
-	PIDs        []uint32 // only these processes, as the caller's pid namespace numbers them
-	Comm        string   // only threads of this name, up to 15 bytes
-	Cgroup      Cgroup   // only threads in this cgroup or below
-	Follow      bool     // only threads given to Follow and their descendants
-	IncludeSelf bool     // also the calling process
+	PIDs        []uint32      // only these processes, as the caller's pid namespace numbers them
+	Comm        string        // only threads of this name, up to 15 bytes
+	Cgroup      Cgroup        // only threads in this cgroup or below
+	Follow      bool          // only threads given to Follow and their descendants
+	IncludeSelf bool          // also the calling process
+	Silence     time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 
 	FDArguments [512]uint8 // by system call: which argument is the file's descriptor, from 1
 	BTF         string     // file with the kernel's BTF, where the kernel does not offer its own

@@ -14,10 +14,19 @@ const (
 	TPBTF Means = "tp_btf" // BTF tracepoint: typed arguments, read directly
 	RawTP Means = "raw_tp" // raw tracepoint: the same arguments, untyped
 	TP    Means = "tp"     // plain tracepoint: the fields of its format file
+
+	Fexit     Means = "fexit"     // entry and return of functions that sleep, by BPF trampolines
+	Kretprobe Means = "kretprobe" // the same by kernel probes, into BPF
+	Tracefs   Means = "tracefs"   // the same without BPF, by the tracing file system
+	Kmod      Means = "kmod"      // the same by our kernel module
+	Taskstats Means = "taskstats" // delay accounting and polling of /proc: coarse
 )
 
+// byTracepoints are the means that see the scheduler itself.
+var byTracepoints = []Means{TPBTF, RawTP, TP}
+
 // preference is the order in which the means are tried.
-var preference = []Means{TPBTF, RawTP, TP}
+var preference = byTracepoints
 
 // ParseMeans reads the id of a means.
 func ParseMeans(id string) (Means, error) {

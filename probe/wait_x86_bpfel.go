@@ -136,7 +136,7 @@ type waitThreadWait struct {
 	Tid        uint32
 	Tgid       uint32
 	History    uint32
-	Pad        uint32
+	Generation uint32
 	Cset       uint64
 	Mm         uint64
 	Cred       uint64
@@ -186,19 +186,23 @@ const (
 	waitProgWakingTp        = "waking_tp"
 	waitProgWakingTpBtf     = "waking_tp_btf"
 	waitProgWalk            = "walk"
+	waitVarAliveUntil       = "alive_until"
 	waitVarBudget           = "budget"
 	waitVarEpoch            = "epoch"
 	waitVarFdArgument       = "fd_argument"
+	waitVarFellSilent       = "fell_silent"
 	waitVarFilterCgroup     = "filter_cgroup"
 	waitVarFilterComm       = "filter_comm"
 	waitVarFilterFollow     = "filter_follow"
 	waitVarFilterSubsystem  = "filter_subsystem"
 	waitVarFilterTgid       = "filter_tgid"
 	waitVarForkChildAt      = "fork_child_at"
+	waitVarGeneration       = "generation"
 	waitVarHints            = "hints"
 	waitVarIncludeSelf      = "include_self"
 	waitVarJoins            = "joins"
 	waitVarMinNs            = "min_ns"
+	waitVarRatio            = "ratio"
 	waitVarSampleEvery      = "sample_every"
 	waitVarSampleFirst      = "sample_first"
 	waitVarSchedTextEnd     = "sched_text_end"
@@ -215,6 +219,7 @@ const (
 	waitVarWalkNow          = "walk_now"
 	waitVarWalkOffset       = "walk_offset"
 	waitVarWantedComm       = "wanted_comm"
+	waitVarWithSites        = "with_sites"
 )
 
 // loadWait returns the embedded CollectionSpec for wait.
@@ -294,19 +299,23 @@ type waitMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type waitVariableSpecs struct {
+	AliveUntil       *ebpf.VariableSpec `ebpf:"alive_until"`
 	Budget           *ebpf.VariableSpec `ebpf:"budget"`
 	Epoch            *ebpf.VariableSpec `ebpf:"epoch"`
 	FdArgument       *ebpf.VariableSpec `ebpf:"fd_argument"`
+	FellSilent       *ebpf.VariableSpec `ebpf:"fell_silent"`
 	FilterCgroup     *ebpf.VariableSpec `ebpf:"filter_cgroup"`
 	FilterComm       *ebpf.VariableSpec `ebpf:"filter_comm"`
 	FilterFollow     *ebpf.VariableSpec `ebpf:"filter_follow"`
 	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	ForkChildAt      *ebpf.VariableSpec `ebpf:"fork_child_at"`
+	Generation       *ebpf.VariableSpec `ebpf:"generation"`
 	Hints            *ebpf.VariableSpec `ebpf:"hints"`
 	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
 	Joins            *ebpf.VariableSpec `ebpf:"joins"`
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
+	Ratio            *ebpf.VariableSpec `ebpf:"ratio"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
 	SampleFirst      *ebpf.VariableSpec `ebpf:"sample_first"`
 	SchedTextEnd     *ebpf.VariableSpec `ebpf:"sched_text_end"`
@@ -323,6 +332,7 @@ type waitVariableSpecs struct {
 	WalkNow          *ebpf.VariableSpec `ebpf:"walk_now"`
 	WalkOffset       *ebpf.VariableSpec `ebpf:"walk_offset"`
 	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
+	WithSites        *ebpf.VariableSpec `ebpf:"with_sites"`
 }
 
 // waitObjects contains all objects after they have been loaded into the kernel.
@@ -374,19 +384,23 @@ func (m *waitMaps) Close() error {
 //
 // It can be passed to loadWaitObjects or ebpf.CollectionSpec.LoadAndAssign.
 type waitVariables struct {
+	AliveUntil       *ebpf.Variable `ebpf:"alive_until"`
 	Budget           *ebpf.Variable `ebpf:"budget"`
 	Epoch            *ebpf.Variable `ebpf:"epoch"`
 	FdArgument       *ebpf.Variable `ebpf:"fd_argument"`
+	FellSilent       *ebpf.Variable `ebpf:"fell_silent"`
 	FilterCgroup     *ebpf.Variable `ebpf:"filter_cgroup"`
 	FilterComm       *ebpf.Variable `ebpf:"filter_comm"`
 	FilterFollow     *ebpf.Variable `ebpf:"filter_follow"`
 	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
 	ForkChildAt      *ebpf.Variable `ebpf:"fork_child_at"`
+	Generation       *ebpf.Variable `ebpf:"generation"`
 	Hints            *ebpf.Variable `ebpf:"hints"`
 	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
 	Joins            *ebpf.Variable `ebpf:"joins"`
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
+	Ratio            *ebpf.Variable `ebpf:"ratio"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
 	SampleFirst      *ebpf.Variable `ebpf:"sample_first"`
 	SchedTextEnd     *ebpf.Variable `ebpf:"sched_text_end"`
@@ -403,6 +417,7 @@ type waitVariables struct {
 	WalkNow          *ebpf.Variable `ebpf:"walk_now"`
 	WalkOffset       *ebpf.Variable `ebpf:"walk_offset"`
 	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
+	WithSites        *ebpf.Variable `ebpf:"with_sites"`
 }
 
 // waitPrograms contains all programs after they have been loaded into the kernel.

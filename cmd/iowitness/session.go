@@ -16,7 +16,7 @@ import (
 
 // session is one run of the witness: it turns what the kernel side tells into intervals.
 type session struct {
-	witness *probe.Witness
+	witness probe.Witness
 	ledger  *blame.Ledger
 	names   *names
 	system  *system
@@ -141,17 +141,10 @@ func (s *session) lost() ([]snapshot.Loss, error) {
 func alive(tid uint32) bool { return unix.Kill(int(tid), 0) != unix.ESRCH }
 
 func (s *session) means() map[string]string {
-	state := "task_storage"
-	if s.witness.ByHash {
-		state = "hash"
-	}
-	clock := "monotonic"
-	if s.witness.SchedulerClock {
-		clock = "scheduler"
-	}
-	return map[string]string{"wait": string(s.witness.Means), "state": state, "clock": clock}
+	facts := s.witness.Facts()
+	return map[string]string{"wait": string(facts.Means), "state": facts.State, "clock": facts.Clock}
 }
 
 func (s *session) notes() []string {
-	return slices.Concat(s.names.notes(), s.witness.Notes, s.extraNotes)
+	return slices.Concat(s.names.notes(), s.witness.Facts().Notes, s.extraNotes)
 }

@@ -23,7 +23,7 @@ const (
 // system reads what the kernel says of waiting, and what iowitness costs.
 type system struct {
 	root      string
-	witness   *probe.Witness
+	witness   probe.Witness
 	stat      kernel.Stat
 	pressure  kernel.Pressure
 	cost      kernel.SelfCost
@@ -35,7 +35,7 @@ type system struct {
 	probes    snapshot.Cost // its part of the probes, as last measured
 }
 
-func newSystem(root string, w *probe.Witness, bpfStats kernel.Setting) *system {
+func newSystem(root string, w probe.Witness, bpfStats kernel.Setting) *system {
 	s := &system{root: root, witness: w, always: bpfStats == kernel.On}
 	s.stat, _ = kernel.ReadStat(root)
 	s.pressure, _ = kernel.ReadPressure(root)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import "os"
+
+// GuestLine is the line of the kernel where a test runs in one of the lab's
+// virtual machines, such as "6.1"; else empty.
+func GuestLine() string { return os.Getenv("IOWITNESS_GUEST") }
+
+// Guest says whether a test runs in one of the lab's virtual machines, where
+// what a kernel of that line offers must work.
+func Guest() bool { return GuestLine() != "" }
