@@ -34,6 +34,16 @@ struct request___rq_disk {
 	struct gendisk *rq_disk;
 };
 
+/* 0d02129e76ed ("block: merge struct block_device and struct hd_struct", 5.11) */
+struct hd_struct {
+	struct device __dev;
+};
+
+/* A dentry's place among its inode's names: in a union, named until 7.x. */
+struct dentry___unnamed {
+	struct hlist_node d_alias;
+};
+
 /* The wait entry of a page named a page before it named a folio (5.16). */
 struct wait_page_queue___page {
 	struct folio *page;
@@ -44,6 +54,24 @@ struct page {
 };
 
 #pragma clang attribute pop
+
+/* 3ca1032ab7ab ("bpf: Add bpf_get_current_task_btf()", 5.11): before it, the task is an address. */
+INLINE struct task_struct *this_task(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return bpf_get_current_task_btf();
+	return (void *)bpf_get_current_task();
+}
+
+/* dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper", 5.15); before it, as the kernel computes it on x86-64. */
+#define THREAD_SIZE 0x4000
+
+INLINE struct pt_regs *user_regs(struct task_struct *task)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return (void *)bpf_task_pt_regs(task);
+	return (void *)BPF_CORE_READ(task, stack) + THREAD_SIZE - bpf_core_type_size(struct pt_regs);
+}
 
 INLINE unsigned int task_state(struct task_struct *task)
 {
@@ -62,6 +90,12 @@ INLINE unsigned int direct_state(struct task_struct *task)
 	return ((struct task_struct___state *)task)->state;
 }
 
+/* A whole word until 7.x, a byte since: read as wide as it is. */
+INLINE bool is_on_cpu(struct task_struct *task)
+{
+	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
+}
+
 INLINE struct kernfs_node *kernfs_parent(struct kernfs_node *kn)
 {
 	struct kernfs_node___rcu *rcu = (void *)kn;
@@ -70,6 +104,21 @@ INLINE struct kernfs_node *kernfs_parent(struct kernfs_node *kn)
 	if (bpf_core_field_exists(rcu->__parent))
 		return BPF_CORE_READ(rcu, __parent);
 	return BPF_CORE_READ(old, parent);
+}
+
+/* An inode's first name, or NULL. */
+INLINE struct dentry *first_alias(struct inode *inode)
+{
+	struct hlist_node *alias = BPF_CORE_READ(inode, i_dentry.first);
+	struct dentry *dentry = NULL;
+
+	if (!alias)
+		return NULL;
+	if (bpf_core_field_exists(dentry->d_u.d_alias))
+		return (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias);
+	if (bpf_core_field_exists(struct dentry___unnamed, d_alias))
+		return (void *)alias - bpf_core_field_offset(struct dentry___unnamed, d_alias);
+	return NULL;
 }
 
 INLINE struct address_space *waited_mapping(struct wait_page_queue *queue)
@@ -89,6 +138,21 @@ INLINE struct address_space *waited_mapping(struct wait_page_queue *queue)
 INLINE __u32 disk_dev(struct gendisk *disk)
 {
 	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+}
+
+/* The partition, or the whole device, that a request is for. */
+INLINE __u32 request_dev(struct request *rq)
+{
+	struct block_device *part = BPF_CORE_READ(rq, part);
+	struct request___rq_disk *old = (void *)rq;
+
+	if (part && bpf_core_type_exists(struct hd_struct))
+		return BPF_CORE_READ((struct hd_struct *)part, __dev.devt);
+	if (part)
+		return BPF_CORE_READ(part, bd_dev);
+	if (bpf_core_field_exists(old->rq_disk))
+		return disk_dev(BPF_CORE_READ(old, rq_disk));
+	return disk_dev(BPF_CORE_READ(rq, q, disk));
 }
 
 #endif

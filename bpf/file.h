@@ -66,12 +66,6 @@ INLINE struct file *file_by_fd(struct task_struct *task, __u32 fd)
 	return file;
 }
 
-/* The user registers at the top of the kernel stack; NULL where there are none. */
-INLINE struct pt_regs *user_regs(struct task_struct *task)
-{
-	return (void *)bpf_task_pt_regs(task);
-}
-
 INLINE long syscall_argument(struct pt_regs *regs, __u32 n)
 {
 	switch (n) {
@@ -98,7 +92,7 @@ SUBPROGRAM int put_folio(struct wait_site *site, __u64 task, __u64 sp, struct sc
 	struct address_space *mapping;
 	struct file_ref *ref = &site->file;
 	struct inode *inode;
-	struct hlist_node *alias;
+	struct dentry *alias;
 	__u32 i;
 
 	if (!wake_page_function)
@@ -122,9 +116,9 @@ found:
 	if (ref->source != FILE_NONE || !put_inode(ref, inode))
 		return 0;
 	ref->source = FILE_FOLIO;
-	alias = BPF_CORE_READ(inode, i_dentry.first);
+	alias = first_alias(inode);
 	if (alias)
-		put_path(ref, (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias));
+		put_path(ref, alias);
 	return 0;
 }
 

@@ -36,6 +36,10 @@ struct block_device {
 	__u32 bd_dev;
 };
 
+struct device {
+	__u32 devt;
+};
+
 struct gendisk {
 	int major;
 	int first_minor;
@@ -169,6 +173,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned in_iowait:1;
+	unsigned long nvcsw;
 	__u64 start_boottime;
 	char comm[16];
 	struct mm_struct *mm;
@@ -181,6 +186,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct thread_struct thread;
+	void *stack;
 };
 
 struct wait_queue_entry {

@@ -82,4 +82,14 @@ SUBPROGRAM int put_site(struct wait_site *site, struct task_struct *task)
 	return 0;
 }
 
+/* The current thread, at the return of a function of the table, which its stack holds no longer. */
+SUBPROGRAM int put_own_site(struct wait_site *site, struct task_struct *task, void *ctx, __u32 function)
+{
+	unwound(site, bpf_get_stack(ctx, site->stack, sizeof(site->stack), 0));
+	put_call(site, task);
+	site->sched[0] = function_address[function & (FUNCTIONS - 1)];
+	site->sched_frames = !!site->sched[0];
+	return 0;
+}
+
 #endif

@@ -15,6 +15,10 @@ const volatile __u32 sample_every = 64;		/* of the short waits, one in this many
 const volatile __u32 sample_first = 2;		/* and this many of each thread and interval */
 const volatile __u32 budget = 4000;		/* wait records per CPU and interval */
 const volatile bool storage_by_hash = false;
+/* Stacks are taken at sleep: a waking thread is known by its id only. */
+const volatile bool looks_at_sleep = false;
+/* Waits are entry and return of functions: nobody sees the wake-up. */
+const volatile bool by_functions = false;
 /*
  * Instants by the run queue's clock, which the scheduler has just read, and its own
  * run-queue delays; else by CLOCK_MONOTONIC, at the price of reading it.
@@ -185,6 +189,63 @@ struct join {
 struct join joins[JOINS];
 
 static const struct thread_wait no_wait = {};
+
+/* The table of functions that sleep, as the user side numbers them. */
+#define FUNCTIONS 64
+const volatile __u8 function_flagged[FUNCTIONS] = {};
+volatile __u64 function_address[FUNCTIONS] = {};
+
+/* Calls of one thread that have not returned: functions that sleep nest little. */
+#define OPEN_CALLS 4
+struct open_call {
+	__u64 start;
+	__u64 switches;		/* the thread's voluntary ones, at entry */
+	__u64 inner_ns;		/* of waits within it that have been told */
+	__u64 inner_switches;
+	__u32 function;
+	__u32 generation;
+};
+
+struct thread_calls {
+	__u32 depth;
+	__u32 pad;
+	struct open_call open[OPEN_CALLS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_calls);
+} call_storage SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct thread_calls);
+} call_hash SEC(".maps");
+
+static const struct thread_calls no_calls = {};
+
+/* Balance of entries and returns. What is open is counted by the walk. */
+struct call_balance {
+	__u64 entries;
+	__u64 returns;		/* that found their entry */
+	__u64 strays;		/* that found none: the thread was inside at attachment, or the gate was closed */
+	__u64 awake;		/* calls that did not sleep: no waits */
+	__u64 deep;		/* entries not followed: too deeply nested */
+	__u64 lost;		/* entries without memory */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct call_balance);
+} balance SEC(".maps");
+
+volatile __u64 walk_open = 0;	/* calls in which threads still sleep, as of the last walk */
 
 INLINE void lose(enum loss which, __u64 count, __u64 ns)
 {

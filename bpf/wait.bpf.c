@@ -2,6 +2,7 @@
 /*
  * The wait witness: sched_switch and sched_waking see both ends of each wait,
  * block_rq_complete the request that ended it, the walk those still in progress.
+ * Where these cannot be had, functions that sleep are seen at entry and return.
  */
 #include "wait.h"
 #include <bpf/bpf_tracing.h>
@@ -64,7 +65,7 @@ INLINE void remember(struct request_ref *last, struct request *rq, __u32 bytes)
 	last->sector = rq->__sector;
 	last->op = rq->cmd_flags;
 	last->bytes = bytes;
-	last->dev = part ? part->bd_dev : rq->q->disk ? disk_dev(rq->q->disk) : 0;
+	last->dev = part && !bpf_core_type_exists(struct hd_struct) ? part->bd_dev : request_dev(rq);
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -100,12 +101,13 @@ INLINE bool reads_in_iowait(struct task_struct *task)
 
 INLINE void switched_out(void *ctx, __u32 state)
 {
-	struct task_struct *prev = bpf_get_current_task_btf();
+	struct task_struct *prev = this_task();
 	bool in_iowait = reads_in_iowait(prev);
-	__u32 pid = prev->pid;
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 pid = id;
 
-	if (is_wait(state, in_iowait, prev->flags))
-		begin_wait(ctx, prev, pid, prev->tgid, state, in_iowait);
+	if (is_wait(state, in_iowait, BPF_CORE_READ(prev, flags)))
+		begin_wait(ctx, prev, pid, id >> 32, state, in_iowait);
 	else if (state & TASK_DEAD)
 		leave(prev, pid);
 }
@@ -151,14 +153,13 @@ int complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct cpu_state *cpu = this_cpu();
 	struct request *rq = (void *)ctx->args[0];
-	struct block_device *part = BPF_CORE_READ(rq, part);
 
 	if (!cpu)
 		return 0;
 	cpu->last.sector = BPF_CORE_READ(rq, __sector);
 	cpu->last.op = BPF_CORE_READ(rq, cmd_flags);
 	cpu->last.bytes = ctx->args[2];
-	cpu->last.dev = part ? BPF_CORE_READ(part, bd_dev) : disk_dev(BPF_CORE_READ(rq, q, disk));
+	cpu->last.dev = request_dev(rq);
 	completed(cpu);
 	return 0;
 }
@@ -210,7 +211,7 @@ int switch_tp(struct trace_sched_switch *ctx)
 	if (!epoch)
 		return 0;
 	/* The event tells less of the state, but what it was. */
-	state = direct_state(bpf_get_current_task_btf()) | (ctx->prev_state & TASK_UNINTERRUPTIBLE);
+	state = task_state(this_task()) | (ctx->prev_state & TASK_UNINTERRUPTIBLE);
 	if (state && !(ctx->prev_state & TASK_REPORT_MAX))
 		switched_out(ctx, state);
 	switched_in(ctx->next_pid);
@@ -261,4 +262,5 @@ int fork_tp(void *ctx)
 	return 0;
 }
 
+#include "sleep.h"
 #include "walk.h"

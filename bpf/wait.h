@@ -30,13 +30,13 @@ INLINE bool is_wait(__u32 state, bool in_iowait, __u32 task_flags)
 /* Unflagged waiters cannot be told from a bit of the task at switch-in. */
 INLINE bool needs_hint(struct thread_wait *wait)
 {
-	return storage_by_hash || !(wait->flags & WAIT_FLAGGED);
+	return looks_at_sleep || !(wait->flags & WAIT_FLAGGED);
 }
 
 /* Where a waking thread cannot be unwound: look now, at sleep, at the current thread. */
 SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = this_task();
 	struct scratch *scratch = this_scratch();
 
 	if (!scratch)
@@ -99,7 +99,7 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 	}
 	if (needs_hint(wait))
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], 1);
-	if (storage_by_hash && with_sites && would_sample(wait, epoch))
+	if (looks_at_sleep && with_sites && would_sample(wait, epoch))
 		look_at_sleep(ctx, wait, tid);
 }
 
@@ -128,11 +128,11 @@ INLINE void wake(struct thread_wait *wait)
 /* What a wait was, once it is over. */
 struct ended_wait {
 	__u64 start, woken, runs, seq;
-	__u32 flags, weight;
+	__u32 flags, weight, function;
 };
 
 SUBPROGRAM int record_wait(struct thread_wait *wait, struct task_struct *task, struct ended_wait *ended,
-			   struct sleep_site *sleep)
+			   struct sleep_site *sleep, void *ctx)
 {
 	struct wait_record *record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
 
@@ -159,7 +159,10 @@ SUBPROGRAM int record_wait(struct thread_wait *wait, struct task_struct *task, s
 		bpf_probe_read_kernel(&record->site, sizeof(record->site), &sleep->site);
 	} else if (task) {
 		BPF_CORE_READ_STR_INTO(&record->head.comm, task, comm);
-		put_site(&record->site, task);
+		if (by_functions)
+			put_own_site(&record->site, task, ctx, ended->function);
+		else
+			put_site(&record->site, task);
 	}
 	bpf_ringbuf_submit(record, ring_wakeup());
 	return 0;
@@ -247,16 +250,56 @@ INLINE void settle_wake(struct thread_wait *wait, struct ended_wait *ended, bool
 	}
 }
 
+/* Counts a wait that has ended, and records it if it is slow or chosen. */
+INLINE void tell_wait(struct thread_wait *wait, struct task_struct *task, struct ended_wait *ended, bool joined, void *ctx)
+{
+	struct sleep_site *sleep = NULL;
+	__u32 now_epoch = epoch, tid = wait->tid;
+	struct cpu_state *cpu;
+
+	wait->ended = ended->runs;
+	if (ended->woken - ended->start < min_ns)
+		return;
+	if (ended->woken - ended->start >= slow_ns)
+		ended->flags |= WAIT_SLOW;
+	count_wait(wait, ended, now_epoch);
+	wait->history = wait->history << 1 | !!(ended->flags & WAIT_SLOW);
+
+	ended->flags = sample(wait, now_epoch, ended->flags);
+	if (ended->flags == NOT_SAMPLED)
+		return;
+	if (!with_sites) {
+		lose(LOSS_SHED, 1, ended->woken - ended->start);
+		return;
+	}
+	if (joined)
+		ended->flags |= WAIT_JOINED;
+	ended->weight = sample_period(wait->in_epoch[!!(ended->flags & WAIT_FLAGGED)]);
+	if (looks_at_sleep) {
+		sleep = bpf_map_lookup_elem(&sleep_sites, &tid);
+		if (!sleep || sleep->start != ended->start) {
+			lose(LOSS_STACK, 1, ended->woken - ended->start);
+			return;
+		}
+	}
+	cpu = this_cpu();
+	if (!cpu || !within_budget(cpu, now_epoch)) {
+		lose(LOSS_BUDGET, 1, ended->woken - ended->start);
+		return;
+	}
+	if (task)
+		tell_identity_once(wait, task);
+	record_wait(wait, task, ended, sleep, ctx);
+}
+
 /* The thread runs again. task is NULL where the means gives only a thread id. */
 INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 {
 	struct ended_wait ended = {
 		.start = wait->start, .woken = wait->woken, .runs = switch_clock(task), .flags = wait->flags,
 	};
-	__u32 now_epoch = epoch, tid = wait->tid;
+	__u32 tid = wait->tid;
 	struct join *join = &joins[tid & (JOINS - 1)];
-	struct sleep_site *sleep = NULL;
-	struct cpu_state *cpu;
 	bool joined;
 
 	if (needs_hint(wait))
@@ -271,39 +314,7 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	settle_wake(wait, &ended, join->tid == tid);
 	joined = join->tid == tid && join->by_request;
 	join->tid = 0;
-	wait->ended = ended.runs;
-	if (ended.woken - ended.start < min_ns)
-		return;
-	if (ended.woken - ended.start >= slow_ns)
-		ended.flags |= WAIT_SLOW;
-	count_wait(wait, &ended, now_epoch);
-	wait->history = wait->history << 1 | !!(ended.flags & WAIT_SLOW);
-
-	ended.flags = sample(wait, now_epoch, ended.flags);
-	if (ended.flags == NOT_SAMPLED)
-		return;
-	if (!with_sites) {
-		lose(LOSS_SHED, 1, ended.woken - ended.start);
-		return;
-	}
-	if (joined)
-		ended.flags |= WAIT_JOINED;
-	ended.weight = sample_period(wait->in_epoch[!!(ended.flags & WAIT_FLAGGED)]);
-	if (storage_by_hash) {
-		sleep = bpf_map_lookup_elem(&sleep_sites, &tid);
-		if (!sleep || sleep->start != ended.start) {
-			lose(LOSS_STACK, 1, ended.woken - ended.start);
-			return;
-		}
-	}
-	cpu = this_cpu();
-	if (!cpu || !within_budget(cpu, now_epoch)) {
-		lose(LOSS_BUDGET, 1, ended.woken - ended.start);
-		return;
-	}
-	if (task)
-		tell_identity_once(wait, task);
-	record_wait(wait, task, &ended, sleep);
+	tell_wait(wait, task, &ended, joined, NULL);
 }
 
 /* The thread's last switch: tell what it waited in all, then forget it. */
@@ -331,6 +342,7 @@ SUBPROGRAM int tell_exit(struct thread_wait *wait, struct task_struct *task, __u
 	if (storage_by_hash) {
 		bpf_map_delete_elem(&thread_hash, &tid);
 		bpf_map_delete_elem(&sleep_sites, &tid);
+		bpf_map_delete_elem(&call_hash, &tid);
 	}
 	return 0;
 }

@@ -3,7 +3,7 @@
 #ifndef IOWITNESS_WALK_H
 #define IOWITNESS_WALK_H
 
-#include "wait.h"
+#include "sleep.h"
 
 /*
  * The walk over all threads, once an interval: each thread's counters if they
@@ -19,22 +19,20 @@ volatile __u32 walk_mode = 0;
  */
 INLINE __u64 walk_clock(__u64 number)
 {
-	struct task_struct *reader = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_ns();
 
 	if (!scheduler_clock)
 		return now;
 	if (!number)
-		walk_offset = now - reader->se.cfs_rq->rq->clock;
+		walk_offset = now - BPF_CORE_READ(this_task(), se.cfs_rq, rq, clock);
 	return now - walk_offset;
 }
 
 /* se.exec_start is when a thread last ran, on the scheduler's clock; the reader ran just now. */
 INLINE __u64 ran_until(struct task_struct *task, __u64 now)
 {
-	struct task_struct *reader = bpf_get_current_task_btf();
 	__u64 last = BPF_CORE_READ(task, se.exec_start);
-	__u64 age = reader->se.exec_start - last;
+	__u64 age = BPF_CORE_READ(this_task(), se.exec_start) - last;
 
 	return last && (__s64)age > 0 && age < now ? now - age : now;
 }
@@ -45,7 +43,7 @@ INLINE struct thread_wait *adopt(struct task_struct *task, __u64 now)
 	bool in_iowait = reads_in_iowait(task);
 	struct thread_wait *wait;
 
-	if (!(walk_mode & WALK_ADOPT) || !state || task->on_cpu ||
+	if (by_functions || !(walk_mode & WALK_ADOPT) || !state || is_on_cpu(task) ||
 	    !is_wait(state, in_iowait, task->flags) || !is_wanted(task, tid, task->tgid))
 		return NULL;
 	wait = make_wait(task, tid);
@@ -66,6 +64,16 @@ INLINE struct thread_wait *adopt(struct task_struct *task, __u64 now)
 	return wait;
 }
 
+INLINE void count_open(struct task_struct *task, __u64 number)
+{
+	struct thread_calls *calls = find_calls(task, task->pid);
+
+	if (!number)
+		walk_open = 0;
+	if (calls && task_state(task))
+		walk_open += calls->depth;
+}
+
 SEC("iter/task")
 int walk(struct bpf_iter__task *ctx)
 {
@@ -81,6 +89,8 @@ int walk(struct bpf_iter__task *ctx)
 	now = walk_now = walk_clock(ctx->meta->seq_num);
 	if (!self_tgid)
 		self_tgid = bpf_get_current_pid_tgid() >> 32;
+	if (by_functions)
+		count_open(task, ctx->meta->seq_num);
 	wait = find_wait(task, task->pid);
 	if (!wait || !in_wait(wait)) {
 		struct thread_wait *adopted = adopt(task, now);
@@ -125,7 +135,7 @@ int walk(struct bpf_iter__task *ctx)
 SEC("iter/task")
 int resolve(struct bpf_iter__task *ctx)
 {
-	struct task_struct *task = ctx->task, *reader = bpf_get_current_task_btf();
+	struct task_struct *task = ctx->task, *reader = this_task();
 	struct resolve_record record = {};
 	struct pid *pid, *reader_pid;
 	struct numbered_pid seen, mine;
@@ -133,8 +143,8 @@ int resolve(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	pid = task->thread_pid;
-	reader_pid = reader->thread_pid;
+	pid = BPF_CORE_READ(task, thread_pid);
+	reader_pid = BPF_CORE_READ(reader, thread_pid);
 	level = BPF_CORE_READ(reader_pid, level);
 	if (level > BPF_CORE_READ(pid, level))
 		return 0;

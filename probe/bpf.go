@@ -31,6 +31,7 @@ type bpfWitness struct {
 	collection *ebpf.Collection
 	tracefs    *tracefs
 	links      []io.Closer
+	calls      calls
 	walk       *link.Iter
 	resolve    *link.Iter
 	ring       *ringbuf.Reader
@@ -63,6 +64,7 @@ func (w *bpfWitness) Options() Options { return *w.options }
 
 func (w *bpfWitness) Facts() Facts {
 	f := Facts{Means: w.means, State: "task_storage", Clock: "monotonic", Notes: w.notes}
+	f.RunQueueInside = w.means == Fexit || w.means == Kretprobe
 	if w.byHash {
 		f.State = "hash"
 	}
@@ -90,7 +92,14 @@ func (w *bpfWitness) Resume(tell func(*event.Tally)) error {
 	return errors.Join(err, w.set("walk_mode", uint32(0)), w.live())
 }
 
-func (w *bpfWitness) Pause() error { return w.set("epoch", uint32(0)) }
+func (w *bpfWitness) Pause() error {
+	var open uint64
+	if err := w.collection.Variables["walk_open"].Get(&open); err != nil {
+		return err
+	}
+	w.calls.givenUp += open
+	return w.set("epoch", uint32(0))
+}
 
 func (w *bpfWitness) Heartbeat() (closed bool, err error) {
 	if w.options.Silence == 0 {
@@ -156,7 +165,11 @@ func (w *bpfWitness) SetAddresses(address func(symbol string) (uint64, bool)) er
 			}
 		}
 	}
-	return nil
+	var functions [64]uint64
+	for i, f := range Functions {
+		functions[i], _ = address(symbols()[f.Name])
+	}
+	return w.set("function_address", functions)
 }
 
 func (w *bpfWitness) set(name string, value any) error {
@@ -290,7 +303,7 @@ func (w *bpfWitness) Drain(deadline time.Time, tell func(any)) error {
 func (w *bpfWitness) Interrupt() { _ = w.ring.Flush() }
 
 func (w *bpfWitness) Close() error {
-	var errs []error
+	errs := []error{w.calls.close()}
 	for _, l := range w.links {
 		errs = append(errs, l.Close())
 	}

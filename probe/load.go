@@ -85,8 +85,11 @@ func reason(err error) string {
 }
 
 // programsFor leaves only the programs of one means in the collection.
-func programsFor(spec *ebpf.CollectionSpec, via Means, follow, walks bool) {
+func programsFor(spec *ebpf.CollectionSpec, via Means, follow, walks, multi bool) {
 	keep := map[string]bool{walkProgram: walks, resolveProgram: walks}
+	if via == Kretprobe && multi {
+		keep["enter_multi"], keep["leave_multi"] = true, true
+	}
 	for _, p := range Table {
 		if !p.Follow || follow {
 			keep[p.Programs[via]] = true
@@ -104,7 +107,11 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 	if err != nil {
 		return nil, err
 	}
-	w := &bpfWitness{means: via, byHash: via != TPBTF, options: o}
+	functions := via == Fexit || via == Kretprobe
+	if functions && !own {
+		return nil, errors.New("a kernel without type information of its own cannot be walked over for calls in progress")
+	}
+	w := &bpfWitness{means: via, byHash: via == RawTP || via == TP || !hasTaskStorage(types), options: o}
 	defer func() {
 		if err != nil {
 			w.Close()
@@ -119,10 +126,16 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 			return nil, err
 		}
 	}
-	programsFor(spec, via, o.Follow, own)
+	all := spec.Copy()
+	programsFor(spec, via, o.Follow, own, multiHasNoPool(types))
 	w.schedulerClock = via == TPBTF && own && hasSchedulerClock(types)
-	if err := o.configure(spec, w.byHash, w.schedulerClock, forkChild, types); err != nil {
+	settings := w.settings()
+	settings["fork_child_at"] = forkChild
+	if err := o.configure(spec, settings, types); err != nil {
 		return nil, err
+	}
+	if !hasTaskStorage(types) {
+		replaceTaskStorage(spec)
 	}
 	w.collection, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{
 		Programs: ebpf.ProgramOptions{KernelTypes: types},
@@ -130,7 +143,33 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 	if err != nil {
 		return nil, err
 	}
-	return w, w.attach()
+	if err := w.attach(); err != nil {
+		return nil, err
+	}
+	if functions {
+		all.Maps = spec.Maps
+		err = w.attachCalls(all, types)
+	}
+	return w, err
+}
+
+// settings are those that depend on the means.
+func (w *bpfWitness) settings() map[string]any {
+	return map[string]any{
+		"storage_by_hash": w.byHash, "scheduler_clock": w.schedulerClock,
+		"looks_at_sleep": w.means == RawTP || w.means == TP,
+		"by_functions":   w.means == Fexit || w.means == Kretprobe,
+	}
+}
+
+// replaceTaskStorage puts maps that every kernel has in the place of those that
+// this one lacks: the programs' settings say that they are not used.
+func replaceTaskStorage(spec *ebpf.CollectionSpec) {
+	for _, m := range spec.Maps {
+		if m.Type == ebpf.TaskStorage {
+			m.Type, m.KeySize, m.MaxEntries, m.Flags, m.Key, m.Value = ebpf.Hash, 4, 1, 0, nil, nil
+		}
+	}
 }
 
 // checkFormats compares the plain tracepoints' fields with what wait.bpf.c reads.
@@ -180,9 +219,9 @@ func (w *bpfWitness) attach() error {
 
 func (w *bpfWitness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error) {
 	switch w.means {
-	case TPBTF:
+	case TPBTF, Fexit:
 		return link.AttachTracing(link.TracingOptions{Program: program})
-	case RawTP:
+	case RawTP, Kretprobe:
 		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
 	}
 	return attachTracepoint(w.tracefs, p, program)

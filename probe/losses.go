@@ -4,6 +4,8 @@ package probe
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -55,6 +57,13 @@ func (w *bpfWitness) Losses() ([]Loss, error) {
 			losses[i].NS += c.NS
 		}
 	}
+	if w.means == Fexit || w.means == Kretprobe {
+		calls, err := w.callLosses()
+		if err != nil {
+			return nil, err
+		}
+		losses = append(losses, calls...)
+	}
 	return append(losses, Loss{ID: "undecoded", Title: "records not understood", Count: w.undecoded}), nil
 }
 
@@ -69,7 +78,8 @@ type RunStats struct {
 // Stats adds up all programs since they were loaded. misses of programs are
 // counted also while statistics are off.
 func (w *bpfWitness) Stats() (sum RunStats, err error) {
-	for _, p := range w.collection.Programs {
+	programs := append(slices.Collect(maps.Values(w.collection.Programs)), w.calls.programs...)
+	for _, p := range programs {
 		stats, err := p.Stats()
 		if err != nil {
 			return sum, err

@@ -4,6 +4,7 @@ package probe
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type Options struct {
 	FDArguments [512]uint8 // by system call: which argument is the file's descriptor, from 1
 	BTF         string     // file with the kernel's BTF, where the kernel does not offer its own
 	Via         Means      // only this means
+	Functions   []string   // of the table, for means by entry and return; empty: all
+	MaxActive   int        // threads that may sleep in a probed function at once; 0: by the number of CPUs
 	States      uint32     // threads in the hash of states, where there is no task storage; default 16,384
 }
 
@@ -57,7 +60,7 @@ func (o *Options) fill() {
 }
 
 // configure writes the options into the programs' constants.
-func (o *Options) configure(spec *ebpf.CollectionSpec, hash, schedulerClock bool, forkChild uint32, kernel *btf.Spec) error {
+func (o *Options) configure(spec *ebpf.CollectionSpec, settings map[string]any, kernel *btf.Spec) error {
 	subsystems := subsystemIDs(kernel)
 	subsystem, known := subsystems[o.Cgroup.Controller]
 	if !known && o.Cgroup.Controller != "" {
@@ -65,14 +68,15 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, hash, schedulerClock bool
 	}
 	var comm [16]byte
 	copy(comm[:15], o.Comm)
-	for name, value := range map[string]any{
+	maps.Copy(settings, map[string]any{
 		"slow_ns": uint64(o.Slow), "min_ns": uint64(o.Min),
 		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
-		"include_self": o.IncludeSelf, "storage_by_hash": hash, "scheduler_clock": schedulerClock, "tells_prev_state": tellsPrevState(kernel),
+		"include_self": o.IncludeSelf, "tells_prev_state": tellsPrevState(kernel), "function_flagged": functionFlags(),
 		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
 		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": comm,
-		"fd_argument": o.FDArguments, "fork_child_at": forkChild, "v1_subsystems": v1Hierarchies(subsystems),
-	} {
+		"fd_argument": o.FDArguments, "v1_subsystems": v1Hierarchies(subsystems),
+	})
+	for name, value := range settings {
 		v, ok := spec.Variables[name]
 		if !ok {
 			return fmt.Errorf("the kernel side has no setting %s", name)
@@ -83,6 +87,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, hash, schedulerClock bool
 	}
 	spec.Maps["records"].MaxEntries = o.RingBytes
 	spec.Maps["thread_hash"].MaxEntries = o.States
+	spec.Maps["call_hash"].MaxEntries = o.States
 	return nil
 }
 

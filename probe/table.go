@@ -4,7 +4,10 @@
 // kernel. Its table describes each probe once.
 package probe
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Means is a way to witness a point of the kernel.
 type Means string
@@ -26,7 +29,7 @@ const (
 var byTracepoints = []Means{TPBTF, RawTP, TP}
 
 // preference is the order in which the means are tried.
-var preference = byTracepoints
+var preference = append(slices.Clone(byTracepoints), Fexit, Kretprobe)
 
 // ParseMeans reads the id of a means.
 func ParseMeans(id string) (Means, error) {
@@ -50,8 +53,9 @@ type Probe struct {
 	Follow   bool // only used to follow a command's children
 }
 
-// Table is all that is witnessed. All probes of a run use the same means,
-// because they share the threads' state.
+// Table is all that is witnessed by tracepoints. All probes of a run use the same
+// means, because they share the threads' state. Means by entry and return of
+// functions need few of them; their points are in Functions.
 var Table = []Probe{
 	{
 		ID: "switch", Group: "sched", Point: "sched_switch", Witness: "a thread stops running and another runs",
@@ -68,7 +72,11 @@ var Table = []Probe{
 	},
 	{
 		ID: "fork", Group: "sched", Point: "sched_process_fork", Witness: "a followed thread has a child",
-		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", TP: "fork_tp"}, Follow: true,
+		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", TP: "fork_tp", Fexit: "fork_tp_btf", Kretprobe: "fork_raw_tp"}, Follow: true,
+	},
+	{
+		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread ends",
+		Programs: map[Means]string{Fexit: "exit_tp_btf", Kretprobe: "exit_raw_tp"},
 	},
 }
 

@@ -44,6 +44,13 @@ func tellsPrevState(kernel *btf.Spec) bool {
 	return isInt
 }
 
+// hasTaskStorage says whether the kernel keeps values beside its threads (from 5.11).
+func hasTaskStorage(kernel *btf.Spec) bool {
+	var types *btf.Enum
+	return kernel.TypeByName("bpf_map_type", &types) == nil &&
+		slices.ContainsFunc(types.Values, func(v btf.EnumValue) bool { return v.Name == "BPF_MAP_TYPE_TASK_STORAGE" })
+}
+
 func hasMember(spec *btf.Spec, name, member string) bool {
 	var s *btf.Struct
 	if spec.TypeByName(name, &s) != nil {

@@ -13,6 +13,16 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type waitCallBalance struct {
+	_       structs.HostLayout
+	Entries uint64
+	Returns uint64
+	Strays  uint64
+	Awake   uint64
+	Deep    uint64
+	Lost    uint64
+}
+
 type waitCpuState struct {
 	_    structs.HostLayout
 	Last struct {
@@ -122,6 +132,21 @@ type waitSleepSite struct {
 	}
 }
 
+type waitThreadCalls struct {
+	_     structs.HostLayout
+	Depth uint32
+	Pad   uint32
+	Open  [4]struct {
+		_             structs.HostLayout
+		Start         uint64
+		Switches      uint64
+		InnerNs       uint64
+		InnerSwitches uint64
+		Function      uint32
+		Generation    uint32
+	}
+}
+
 type waitThreadWait struct {
 	_          structs.HostLayout
 	Start      uint64
@@ -163,6 +188,9 @@ type waitThreadWait struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	waitMapBalance          = "balance"
+	waitMapCallHash         = "call_hash"
+	waitMapCallStorage      = "call_storage"
 	waitMapCpuStates        = "cpu_states"
 	waitMapFollowed         = "followed"
 	waitMapLosses           = "losses"
@@ -175,9 +203,17 @@ const (
 	waitProgCompleteRawTp   = "complete_raw_tp"
 	waitProgCompleteTp      = "complete_tp"
 	waitProgCompleteTpBtf   = "complete_tp_btf"
+	waitProgEnterFentry     = "enter_fentry"
+	waitProgEnterKprobe     = "enter_kprobe"
+	waitProgEnterMulti      = "enter_multi"
+	waitProgExitRawTp       = "exit_raw_tp"
+	waitProgExitTpBtf       = "exit_tp_btf"
 	waitProgForkRawTp       = "fork_raw_tp"
 	waitProgForkTp          = "fork_tp"
 	waitProgForkTpBtf       = "fork_tp_btf"
+	waitProgLeaveFexit      = "leave_fexit"
+	waitProgLeaveKretprobe  = "leave_kretprobe"
+	waitProgLeaveMulti      = "leave_multi"
 	waitProgResolve         = "resolve"
 	waitProgSwitchRawTp     = "switch_raw_tp"
 	waitProgSwitchTp        = "switch_tp"
@@ -188,6 +224,7 @@ const (
 	waitProgWalk            = "walk"
 	waitVarAliveUntil       = "alive_until"
 	waitVarBudget           = "budget"
+	waitVarByFunctions      = "by_functions"
 	waitVarEpoch            = "epoch"
 	waitVarFdArgument       = "fd_argument"
 	waitVarFellSilent       = "fell_silent"
@@ -197,10 +234,13 @@ const (
 	waitVarFilterSubsystem  = "filter_subsystem"
 	waitVarFilterTgid       = "filter_tgid"
 	waitVarForkChildAt      = "fork_child_at"
+	waitVarFunctionAddress  = "function_address"
+	waitVarFunctionFlagged  = "function_flagged"
 	waitVarGeneration       = "generation"
 	waitVarHints            = "hints"
 	waitVarIncludeSelf      = "include_self"
 	waitVarJoins            = "joins"
+	waitVarLooksAtSleep     = "looks_at_sleep"
 	waitVarMinNs            = "min_ns"
 	waitVarRatio            = "ratio"
 	waitVarSampleEvery      = "sample_every"
@@ -218,6 +258,7 @@ const (
 	waitVarWalkMode         = "walk_mode"
 	waitVarWalkNow          = "walk_now"
 	waitVarWalkOffset       = "walk_offset"
+	waitVarWalkOpen         = "walk_open"
 	waitVarWantedComm       = "wanted_comm"
 	waitVarWithSites        = "with_sites"
 )
@@ -264,26 +305,37 @@ type waitSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type waitProgramSpecs struct {
-	CompleteRawTp *ebpf.ProgramSpec `ebpf:"complete_raw_tp"`
-	CompleteTp    *ebpf.ProgramSpec `ebpf:"complete_tp"`
-	CompleteTpBtf *ebpf.ProgramSpec `ebpf:"complete_tp_btf"`
-	ForkRawTp     *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
-	ForkTp        *ebpf.ProgramSpec `ebpf:"fork_tp"`
-	ForkTpBtf     *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
-	Resolve       *ebpf.ProgramSpec `ebpf:"resolve"`
-	SwitchRawTp   *ebpf.ProgramSpec `ebpf:"switch_raw_tp"`
-	SwitchTp      *ebpf.ProgramSpec `ebpf:"switch_tp"`
-	SwitchTpBtf   *ebpf.ProgramSpec `ebpf:"switch_tp_btf"`
-	WakingRawTp   *ebpf.ProgramSpec `ebpf:"waking_raw_tp"`
-	WakingTp      *ebpf.ProgramSpec `ebpf:"waking_tp"`
-	WakingTpBtf   *ebpf.ProgramSpec `ebpf:"waking_tp_btf"`
-	Walk          *ebpf.ProgramSpec `ebpf:"walk"`
+	CompleteRawTp  *ebpf.ProgramSpec `ebpf:"complete_raw_tp"`
+	CompleteTp     *ebpf.ProgramSpec `ebpf:"complete_tp"`
+	CompleteTpBtf  *ebpf.ProgramSpec `ebpf:"complete_tp_btf"`
+	EnterFentry    *ebpf.ProgramSpec `ebpf:"enter_fentry"`
+	EnterKprobe    *ebpf.ProgramSpec `ebpf:"enter_kprobe"`
+	EnterMulti     *ebpf.ProgramSpec `ebpf:"enter_multi"`
+	ExitRawTp      *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
+	ExitTpBtf      *ebpf.ProgramSpec `ebpf:"exit_tp_btf"`
+	ForkRawTp      *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
+	ForkTp         *ebpf.ProgramSpec `ebpf:"fork_tp"`
+	ForkTpBtf      *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
+	LeaveFexit     *ebpf.ProgramSpec `ebpf:"leave_fexit"`
+	LeaveKretprobe *ebpf.ProgramSpec `ebpf:"leave_kretprobe"`
+	LeaveMulti     *ebpf.ProgramSpec `ebpf:"leave_multi"`
+	Resolve        *ebpf.ProgramSpec `ebpf:"resolve"`
+	SwitchRawTp    *ebpf.ProgramSpec `ebpf:"switch_raw_tp"`
+	SwitchTp       *ebpf.ProgramSpec `ebpf:"switch_tp"`
+	SwitchTpBtf    *ebpf.ProgramSpec `ebpf:"switch_tp_btf"`
+	WakingRawTp    *ebpf.ProgramSpec `ebpf:"waking_raw_tp"`
+	WakingTp       *ebpf.ProgramSpec `ebpf:"waking_tp"`
+	WakingTpBtf    *ebpf.ProgramSpec `ebpf:"waking_tp_btf"`
+	Walk           *ebpf.ProgramSpec `ebpf:"walk"`
 }
 
 // waitMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type waitMapSpecs struct {
+	Balance       *ebpf.MapSpec `ebpf:"balance"`
+	CallHash      *ebpf.MapSpec `ebpf:"call_hash"`
+	CallStorage   *ebpf.MapSpec `ebpf:"call_storage"`
 	CpuStates     *ebpf.MapSpec `ebpf:"cpu_states"`
 	Followed      *ebpf.MapSpec `ebpf:"followed"`
 	Losses        *ebpf.MapSpec `ebpf:"losses"`
@@ -301,6 +353,7 @@ type waitMapSpecs struct {
 type waitVariableSpecs struct {
 	AliveUntil       *ebpf.VariableSpec `ebpf:"alive_until"`
 	Budget           *ebpf.VariableSpec `ebpf:"budget"`
+	ByFunctions      *ebpf.VariableSpec `ebpf:"by_functions"`
 	Epoch            *ebpf.VariableSpec `ebpf:"epoch"`
 	FdArgument       *ebpf.VariableSpec `ebpf:"fd_argument"`
 	FellSilent       *ebpf.VariableSpec `ebpf:"fell_silent"`
@@ -310,10 +363,13 @@ type waitVariableSpecs struct {
 	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	ForkChildAt      *ebpf.VariableSpec `ebpf:"fork_child_at"`
+	FunctionAddress  *ebpf.VariableSpec `ebpf:"function_address"`
+	FunctionFlagged  *ebpf.VariableSpec `ebpf:"function_flagged"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
 	Hints            *ebpf.VariableSpec `ebpf:"hints"`
 	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
 	Joins            *ebpf.VariableSpec `ebpf:"joins"`
+	LooksAtSleep     *ebpf.VariableSpec `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
 	Ratio            *ebpf.VariableSpec `ebpf:"ratio"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
@@ -331,6 +387,7 @@ type waitVariableSpecs struct {
 	WalkMode         *ebpf.VariableSpec `ebpf:"walk_mode"`
 	WalkNow          *ebpf.VariableSpec `ebpf:"walk_now"`
 	WalkOffset       *ebpf.VariableSpec `ebpf:"walk_offset"`
+	WalkOpen         *ebpf.VariableSpec `ebpf:"walk_open"`
 	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
 	WithSites        *ebpf.VariableSpec `ebpf:"with_sites"`
 }
@@ -355,6 +412,9 @@ func (o *waitObjects) Close() error {
 //
 // It can be passed to loadWaitObjects or ebpf.CollectionSpec.LoadAndAssign.
 type waitMaps struct {
+	Balance       *ebpf.Map `ebpf:"balance"`
+	CallHash      *ebpf.Map `ebpf:"call_hash"`
+	CallStorage   *ebpf.Map `ebpf:"call_storage"`
 	CpuStates     *ebpf.Map `ebpf:"cpu_states"`
 	Followed      *ebpf.Map `ebpf:"followed"`
 	Losses        *ebpf.Map `ebpf:"losses"`
@@ -368,6 +428,9 @@ type waitMaps struct {
 
 func (m *waitMaps) Close() error {
 	return _WaitClose(
+		m.Balance,
+		m.CallHash,
+		m.CallStorage,
 		m.CpuStates,
 		m.Followed,
 		m.Losses,
@@ -386,6 +449,7 @@ func (m *waitMaps) Close() error {
 type waitVariables struct {
 	AliveUntil       *ebpf.Variable `ebpf:"alive_until"`
 	Budget           *ebpf.Variable `ebpf:"budget"`
+	ByFunctions      *ebpf.Variable `ebpf:"by_functions"`
 	Epoch            *ebpf.Variable `ebpf:"epoch"`
 	FdArgument       *ebpf.Variable `ebpf:"fd_argument"`
 	FellSilent       *ebpf.Variable `ebpf:"fell_silent"`
@@ -395,10 +459,13 @@ type waitVariables struct {
 	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
 	ForkChildAt      *ebpf.Variable `ebpf:"fork_child_at"`
+	FunctionAddress  *ebpf.Variable `ebpf:"function_address"`
+	FunctionFlagged  *ebpf.Variable `ebpf:"function_flagged"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
 	Hints            *ebpf.Variable `ebpf:"hints"`
 	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
 	Joins            *ebpf.Variable `ebpf:"joins"`
+	LooksAtSleep     *ebpf.Variable `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
 	Ratio            *ebpf.Variable `ebpf:"ratio"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
@@ -416,6 +483,7 @@ type waitVariables struct {
 	WalkMode         *ebpf.Variable `ebpf:"walk_mode"`
 	WalkNow          *ebpf.Variable `ebpf:"walk_now"`
 	WalkOffset       *ebpf.Variable `ebpf:"walk_offset"`
+	WalkOpen         *ebpf.Variable `ebpf:"walk_open"`
 	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
 	WithSites        *ebpf.Variable `ebpf:"with_sites"`
 }
@@ -424,20 +492,28 @@ type waitVariables struct {
 //
 // It can be passed to loadWaitObjects or ebpf.CollectionSpec.LoadAndAssign.
 type waitPrograms struct {
-	CompleteRawTp *ebpf.Program `ebpf:"complete_raw_tp"`
-	CompleteTp    *ebpf.Program `ebpf:"complete_tp"`
-	CompleteTpBtf *ebpf.Program `ebpf:"complete_tp_btf"`
-	ForkRawTp     *ebpf.Program `ebpf:"fork_raw_tp"`
-	ForkTp        *ebpf.Program `ebpf:"fork_tp"`
-	ForkTpBtf     *ebpf.Program `ebpf:"fork_tp_btf"`
-	Resolve       *ebpf.Program `ebpf:"resolve"`
-	SwitchRawTp   *ebpf.Program `ebpf:"switch_raw_tp"`
-	SwitchTp      *ebpf.Program `ebpf:"switch_tp"`
-	SwitchTpBtf   *ebpf.Program `ebpf:"switch_tp_btf"`
-	WakingRawTp   *ebpf.Program `ebpf:"waking_raw_tp"`
-	WakingTp      *ebpf.Program `ebpf:"waking_tp"`
-	WakingTpBtf   *ebpf.Program `ebpf:"waking_tp_btf"`
-	Walk          *ebpf.Program `ebpf:"walk"`
+	CompleteRawTp  *ebpf.Program `ebpf:"complete_raw_tp"`
+	CompleteTp     *ebpf.Program `ebpf:"complete_tp"`
+	CompleteTpBtf  *ebpf.Program `ebpf:"complete_tp_btf"`
+	EnterFentry    *ebpf.Program `ebpf:"enter_fentry"`
+	EnterKprobe    *ebpf.Program `ebpf:"enter_kprobe"`
+	EnterMulti     *ebpf.Program `ebpf:"enter_multi"`
+	ExitRawTp      *ebpf.Program `ebpf:"exit_raw_tp"`
+	ExitTpBtf      *ebpf.Program `ebpf:"exit_tp_btf"`
+	ForkRawTp      *ebpf.Program `ebpf:"fork_raw_tp"`
+	ForkTp         *ebpf.Program `ebpf:"fork_tp"`
+	ForkTpBtf      *ebpf.Program `ebpf:"fork_tp_btf"`
+	LeaveFexit     *ebpf.Program `ebpf:"leave_fexit"`
+	LeaveKretprobe *ebpf.Program `ebpf:"leave_kretprobe"`
+	LeaveMulti     *ebpf.Program `ebpf:"leave_multi"`
+	Resolve        *ebpf.Program `ebpf:"resolve"`
+	SwitchRawTp    *ebpf.Program `ebpf:"switch_raw_tp"`
+	SwitchTp       *ebpf.Program `ebpf:"switch_tp"`
+	SwitchTpBtf    *ebpf.Program `ebpf:"switch_tp_btf"`
+	WakingRawTp    *ebpf.Program `ebpf:"waking_raw_tp"`
+	WakingTp       *ebpf.Program `ebpf:"waking_tp"`
+	WakingTpBtf    *ebpf.Program `ebpf:"waking_tp_btf"`
+	Walk           *ebpf.Program `ebpf:"walk"`
 }
 
 func (p *waitPrograms) Close() error {
@@ -445,9 +521,17 @@ func (p *waitPrograms) Close() error {
 		p.CompleteRawTp,
 		p.CompleteTp,
 		p.CompleteTpBtf,
+		p.EnterFentry,
+		p.EnterKprobe,
+		p.EnterMulti,
+		p.ExitRawTp,
+		p.ExitTpBtf,
 		p.ForkRawTp,
 		p.ForkTp,
 		p.ForkTpBtf,
+		p.LeaveFexit,
+		p.LeaveKretprobe,
+		p.LeaveMulti,
 		p.Resolve,
 		p.SwitchRawTp,
 		p.SwitchTp,

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// NullBlk is a device without a medium that completes each request after a
+// delay. Only in a guest: the module is loaded and unloaded.
+func NullBlk(t testing.TB, delay time.Duration) Device {
+	t.Helper()
+	needGuest(t)
+	Run(t, "modprobe", "null_blk", "nr_devices=1", "queue_mode=2", "irqmode=2", fmt.Sprintf("completion_nsec=%d", delay.Nanoseconds()))
+	t.Cleanup(func() { exec.Command("modprobe", "-r", "null_blk").Run() })
+	return DeviceAt(t, "/dev/nullb0")
+}
+
+// DMDelay is a device over another one that keeps each request back for a delay.
+func DMDelay(t testing.TB, d Device, delay time.Duration) Device {
+	t.Helper()
+	needGuest(t)
+	Run(t, "modprobe", "dm-delay")
+	name := "delay-" + d.Name
+	table := fmt.Sprintf("0 %d delay %s 0 %d", sectors(t, d), d.Path, delay.Milliseconds())
+	Run(t, "dmsetup", "--noudevsync", "create", name, "--table", table)
+	t.Cleanup(func() { exec.Command("dmsetup", "--noudevsync", "remove", "--force", name).Run() })
+	path := filepath.Join("/dev/mapper", name)
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	return DeviceAt(t, path)
+}
+
+// ScsiDebug is a SCSI disk in memory that answers after a delay.
+func ScsiDebug(t testing.TB, mib int, delay time.Duration) Device {
+	t.Helper()
+	needGuest(t)
+	Run(t, "modprobe", "sd_mod")
+	before := disks("sd")
+	Run(t, "modprobe", "scsi_debug", fmt.Sprintf("dev_size_mb=%d", mib), fmt.Sprintf("ndelay=%d", delay.Nanoseconds()))
+	t.Cleanup(func() { exec.Command("modprobe", "-r", "scsi_debug").Run() })
+	for range 100 {
+		for _, name := range disks("sd") {
+			if !strings.Contains(strings.Join(before, " "), name) {
+				return DeviceAt(t, "/dev/"+name)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("scsi_debug made no disk")
+	return Device{}
+}
+
+// Disk is a disk of the guest, by the serial number that the lab gave it.
+func Disk(t testing.TB, serial string) Device {
+	t.Helper()
+	needGuest(t)
+	for _, name := range append(disks("vd"), disks("nvme")...) {
+		for _, file := range []string{"serial", "device/serial"} {
+			if text, err := os.ReadFile(filepath.Join("/sys/block", name, file)); err == nil && strings.TrimSpace(string(text)) == serial {
+				return DeviceAt(t, "/dev/"+name)
+			}
+		}
+	}
+	t.Fatalf("the guest has no disk %q", serial)
+	return Device{}
+}
+
+func needGuest(t testing.TB) {
+	t.Helper()
+	NeedRoot(t)
+	if !Guest() {
+		t.Skip("only on the lab's kernels")
+	}
+}
+
+func disks(prefix string) (names []string) {
+	paths, _ := filepath.Glob("/sys/block/" + prefix + "*")
+	for _, p := range paths {
+		names = append(names, filepath.Base(p))
+	}
+	return names
+}
+
+func sectors(t testing.TB, d Device) int {
+	t.Helper()
+	var n int
+	text, err := os.ReadFile(filepath.Join("/sys/class/block", d.Name, "size"))
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &n)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
