@@ -27,7 +27,6 @@ type calls struct {
 	programs []*ebpf.Program // beyond those of the collection
 	links    []io.Closer
 	missed   []func() (uint64, bool) // what the kernel counts as missed
-	notes    []string
 	attached int
 	givenUp  uint64 // calls that were open when the gate was closed
 }

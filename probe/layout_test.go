@@ -207,12 +207,20 @@ func TestEveryProbeHasItsPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{walkProgram: true, resolveProgram: true}
+	for _, name := range callPrograms {
+		used[name] = true
+	}
 	for _, p := range Table {
 		for _, via := range byTracepoints {
-			if spec.Programs[p.Programs[via]] == nil {
+			if _, any := p.Programs[via]; !any && p.Programs[Fexit] == "" {
 				t.Errorf("probe %s has no program for %s", p.ID, via)
 			}
-			used[p.Programs[via]] = true
+		}
+		for via, name := range p.Programs {
+			if spec.Programs[name] == nil {
+				t.Errorf("probe %s by %s: there is no program %s", p.ID, via, name)
+			}
+			used[name] = true
 		}
 		if p.Optional != (p.Without != "") {
 			t.Errorf("probe %s: what is lost without it?", p.ID)
