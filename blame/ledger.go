@@ -96,6 +96,23 @@ func (l *Ledger) Close(epoch uint32) []Thread {
 	return accounts
 }
 
+// Reopen continues at an instant of the witness's clock, after a time of which
+// nothing was seen: that time is charged to nobody.
+func (l *Ledger) Reopen(opened uint64) {
+	l.opened = opened
+	for _, t := range l.threads {
+		t.carried = carried{}
+	}
+}
+
+// InProgress takes the tally of a thread whose wait was under way when the ledger was opened.
+func (l *Ledger) InProgress(tally *event.Tally) {
+	l.Tally(tally)
+	if tally.Start != 0 && tally.Start < l.opened {
+		l.thread(tally.TID, tally.Born).carried = carried{start: tally.Start, flags: tally.Flags, before: l.opened - tally.Start}
+	}
+}
+
 // Retain drops the threads that are no longer alive: needed only after final
 // tallies were lost.
 func (l *Ledger) Retain(alive func(tid uint32) bool) {

@@ -275,3 +275,28 @@ func TestWhatWasWaitedBeforeTheStartIsNotCharged(t *testing.T) {
 		t.Errorf("%+v %+v", account, account.Pending)
 	}
 }
+
+// TestATimeOfWhichNothingWasSeenIsChargedToNobody: a wait goes on through a
+// closed gate, and ends after it.
+func TestATimeOfWhichNothingWasSeenIsChargedToNobody(t *testing.T) {
+	const second = uint64(1e9)
+	l := NewLedger(fakeNames{}, 1*second, 1e6)
+	under := func(now uint64) *event.Tally {
+		return &event.Tally{TID: 7, PID: 7, Born: second / 2, Now: now, Start: second / 2}
+	}
+	l.InProgress(under(1 * second))
+	l.Tally(under(3 * second))
+	if got := l.Close(1)[0].Blocked; got != 2*second {
+		t.Errorf("before the gate closed: %d ns", got)
+	}
+	l.Reopen(10 * second)
+	l.InProgress(under(10 * second))
+	ended := under(12 * second)
+	ended.Start, ended.Count = 0, 1
+	ended.Sums[event.Slow] = event.Sum{Count: 1, Blocked: 11*second - second/2}
+	l.Tally(ended)
+	account := l.Close(2)
+	if len(account) != 1 || account[0].Count != 1 || account[0].Blocked != 1*second {
+		t.Errorf("after it opened: %+v", account)
+	}
+}

@@ -13,7 +13,8 @@ import (
 type Stat struct {
 	User, Nice, System, Idle, IOWait, IRQ, SoftIRQ, Steal uint64
 
-	CPUs int // online CPUs
+	CPUs     int    // online CPUs
+	Switches uint64 // context switches of all CPUs since boot
 }
 
 // ReadStat reads proc/stat below root.
@@ -31,8 +32,12 @@ func ParseStat(text string) (Stat, error) {
 	found := false
 	for line := range strings.Lines(text) {
 		name, values, _ := strings.Cut(line, " ")
+		if name == "ctxt" {
+			s.Switches, _ = strconv.ParseUint(strings.TrimSpace(values), 10, 64)
+			break // nothing of interest follows
+		}
 		if !strings.HasPrefix(name, "cpu") {
-			break // the CPUs come first
+			continue
 		}
 		if name != "cpu" {
 			s.CPUs++

@@ -302,12 +302,17 @@ func (w *bpfWitness) Drain(deadline time.Time, tell func(any)) error {
 
 func (w *bpfWitness) Interrupt() { _ = w.ring.Flush() }
 
-func (w *bpfWitness) Close() error {
-	errs := []error{w.calls.close()}
+func (w *bpfWitness) Detach() error {
+	errs := []error{w.calls.detach()}
 	for _, l := range w.links {
 		errs = append(errs, l.Close())
 	}
 	w.links = nil
+	return errors.Join(errs...)
+}
+
+func (w *bpfWitness) Close() error {
+	errs := []error{w.Detach(), w.calls.close()}
 	for _, iter := range []**link.Iter{&w.walk, &w.resolve} {
 		if *iter != nil {
 			errs = append(errs, (*iter).Close())

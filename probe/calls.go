@@ -47,6 +47,9 @@ func (w *bpfWitness) attachCalls(spec *ebpf.CollectionSpec, types *btf.Spec) err
 		if !w.options.wants(f) {
 			continue
 		}
+		if w.options.Cancelled != nil && w.options.Cancelled() {
+			return ErrCancelled
+		}
 		err := w.attachCall(spec, types, number, f)
 		switch {
 		case err == nil:
@@ -258,15 +261,21 @@ func less(a, b uint64) uint64 {
 	return a - b
 }
 
-func (c *calls) close() error {
+func (c *calls) detach() error {
 	var errs []error
 	for _, l := range c.links {
 		errs = append(errs, l.Close())
 	}
+	c.links, c.missed = nil, nil
+	return errors.Join(errs...)
+}
+
+func (c *calls) close() error {
+	var errs []error
 	for _, p := range c.programs {
 		errs = append(errs, p.Close())
 	}
-	c.links, c.programs = nil, nil
+	c.programs = nil
 	return errors.Join(errs...)
 }
 

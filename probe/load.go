@@ -20,6 +20,9 @@ import (
 // privileges, cannot witness waits.
 var ErrUnsupported = errors.New("waits cannot be witnessed here")
 
+// ErrCancelled says that Options.Cancelled has ended the work.
+var ErrCancelled = errors.New("cancelled while attaching")
+
 // kernelBTF is the kernel's type information and whether the kernel itself offers it.
 func kernelBTF(path string) (spec *btf.Spec, own bool, err error) {
 	if path == "" {
@@ -66,6 +69,9 @@ func choose(o *Options) (Witness, error) {
 		}
 		if pid := new(PIDError); errors.As(err, &pid) {
 			return nil, pid
+		}
+		if errors.Is(err, ErrCancelled) {
+			return nil, err
 		}
 		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
 	}

@@ -29,6 +29,8 @@ type Options struct {
 	IncludeSelf bool          // also the calling process
 	Silence     time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 
+	Cancelled func() bool // asked while much is attached one after the other; nil: never
+
 	FDArguments [512]uint8 // by system call: which argument is the file's descriptor, from 1
 	BTF         string     // file with the kernel's BTF, where the kernel does not offer its own
 	Via         Means      // only this means

@@ -7,6 +7,7 @@ package probe
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Means is a way to witness a point of the kernel.
@@ -30,6 +31,15 @@ var byTracepoints = []Means{TPBTF, RawTP, TP}
 
 // preference is the order in which the means are tried.
 var preference = append(slices.Clone(byTracepoints), Fexit, Kretprobe)
+
+// MeansNames are the ids of all means, best first.
+func MeansNames() string {
+	var ids []string
+	for _, m := range preference {
+		ids = append(ids, string(m))
+	}
+	return strings.Join(ids, ", ")
+}
 
 // ParseMeans reads the id of a means.
 func ParseMeans(id string) (Means, error) {

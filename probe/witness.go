@@ -50,6 +50,8 @@ type Witness interface {
 	Pause() error
 	Resume(tell func(*event.Tally)) error
 
+	// Detach takes everything out of the kernel's way; what was counted can still be read.
+	Detach() error
 	// Losses are all counts since the start, zero ones included.
 	Losses() ([]Loss, error)
 	// Stats is what the means costs in the kernel.
@@ -65,6 +67,8 @@ type Facts struct {
 	Clock string // of all instants: "scheduler" or "monotonic"
 	// RunQueueInside: the delay from wake-up to running is part of the waiting time and not told apart.
 	RunQueueInside bool
+	// OwnMeter: what it costs is measured all the time, at no price worth mentioning.
+	OwnMeter bool
 	// Estimated: every figure is an estimate, counts included.
 	Estimated bool
 	Notes     []string // what cannot be witnessed here, in sentences

@@ -31,10 +31,11 @@ func build(iv *Interval, threads iter.Seq[*blame.Thread], names Names, options O
 	options.normalize()
 	b := &builder{threads: threads, names: newNameCache(names), options: options}
 	s := &Snapshot{
-		Version: iv.Version, Kernel: iv.Kernel, Means: iv.Means, Start: iv.Start, End: iv.End, Wall: iv.Wall,
+		Version: iv.Version, Kernel: iv.Kernel, Means: iv.Means, Start: iv.Start, End: iv.End, Wall: iv.Wall, Coverage: iv.Coverage,
 		By: options.By, Scope: iv.Scope, Filtered: options.filtered(), Lost: iv.Lost, Cost: iv.Cost,
 		Notes: iv.Notes, SlowNS: iv.SlowNS, SampleEvery: iv.SampleEvery,
 	}
+	s.Coverage.Elapsed = max(s.Coverage.Elapsed, s.Wall)
 	s.Head, s.Sampled = b.head(iv)
 	s.Rows, s.Below = b.rows(options.By, options.Top, wallNS(iv))
 	s.Head.Largest = b.largest(wallNS(iv))

@@ -17,7 +17,8 @@ type Interval struct {
 	Kernel      string // release
 	Means       map[string]string
 	Start, End  time.Time
-	Wall        time.Duration
+	Wall        time.Duration // witnessed: the gate was open
+	Coverage    Coverage
 	Threads     []blame.Thread
 	System      System
 	Lost        []Loss
@@ -26,6 +27,13 @@ type Interval struct {
 	Scope       string   // what the kernel side was told to witness, such as "pid 4711"; empty: everything
 	SlowNS      uint64   // every wait of at least this many ns has its stack taken,
 	SampleEvery uint64   // and one in this many of the shorter ones
+}
+
+// Coverage is how much of an interval was witnessed, and how finely.
+type Coverage struct {
+	Elapsed time.Duration // from start to end, the times of a closed gate included; never less than Wall
+	Ratio   uint32        // of the waits one in this many was measured at all; 0 and 1: each
+	Shed    bool          // for some of the time no stacks, files and requests were looked for
 }
 
 // System is what the kernel itself says about waiting for I/O.

@@ -17,6 +17,7 @@ type Snapshot struct {
 	Means       map[string]string
 	Start, End  time.Time
 	Wall        time.Duration
+	Coverage    Coverage
 	By          []Key
 	Scope       string // see Interval
 	Filtered    bool   // the options left threads or waits out of Rows, Splits, Largest and InProgress

@@ -51,6 +51,9 @@ func (a *Accumulator) addHead(iv *Interval) {
 	t.Version, t.Kernel, t.Means, t.Scope = iv.Version, iv.Kernel, iv.Means, iv.Scope
 	t.SlowNS, t.SampleEvery = iv.SlowNS, iv.SampleEvery
 	t.End, t.Wall = iv.End, t.Wall+iv.Wall
+	t.Coverage.Elapsed += max(iv.Coverage.Elapsed, iv.Wall)
+	t.Coverage.Ratio = max(t.Coverage.Ratio, iv.Coverage.Ratio)
+	t.Coverage.Shed = t.Coverage.Shed || iv.Coverage.Shed
 	t.System.CPUs = iv.System.CPUs
 	if iv.Cost.ProbeFresh {
 		t.Cost.ProbeNS += iv.Cost.ProbeNS

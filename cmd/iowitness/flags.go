@@ -43,7 +43,12 @@ type watchCmd struct {
 	Json      bool     `help:"Print JSON: one document for each interval."`
 	Output    string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
-	Via         string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
+	Duty    string        `help:"Witness only for some of the time: on for the first of every second." placeholder:"1s/5s"`
+	Ratio   uint32        `help:"Measure only one in this many waits at all." default:"1" placeholder:"N"`
+	MaxCost float64       `help:"Percent of one CPU that witnessing may cost before it sheds detail, then samples, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxTime time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
+
+	Via         string        `help:"Witness only by this means: ${means}." placeholder:"MEANS"`
 	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
 	Sample      uint32        `help:"Of the shorter waits, take one stack in this many; default 64, of a command's 16." placeholder:"N"`
 	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
@@ -54,6 +59,7 @@ type watchCmd struct {
 	by      []snapshot.Key
 	causes  []blame.Cause
 	via     probe.Means
+	duty    duty
 }
 
 // helpShown stands for the end of the program that kong asks for after a help text.
@@ -72,7 +78,7 @@ func kongOptions(s streams) []kong.Option {
 			"  iowitness fields             describe the output; --schema: of --json"),
 		kong.Writers(s.out, s.err),
 		kong.Exit(func(int) { panic(helpShown{}) }),
-		kong.Vars{"keys": strings.Join(snapshot.KeyNames(), ", ")},
+		kong.Vars{"means": probe.MeansNames(), "keys": strings.Join(snapshot.KeyNames(), ", ")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 	}
 }
@@ -94,7 +100,7 @@ func version() string {
 
 // Validate checks what the flags' types cannot say, and reads names.
 func (c *watchCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--slow": c.Slow} {
+	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--slow": c.Slow, "--max-time": c.MaxTime} {
 		if d < 0 {
 			return fmt.Errorf("%s: a duration cannot be negative", name)
 		}
@@ -108,6 +114,15 @@ func (c *watchCmd) Validate() error {
 	if c.Top < -1 {
 		return fmt.Errorf("--top: a number of rows cannot be negative")
 	}
+	if c.MaxCost < 0 {
+		return fmt.Errorf("--max-cost: a cost cannot be negative")
+	}
+	if c.Ratio == 0 {
+		return fmt.Errorf("--ratio: must be 1 or more")
+	}
+	if c.Duty != "" && (c.Interval != 0 || c.command != nil) {
+		return fmt.Errorf("--duty: each cycle is an interval of its own, so it goes neither with --interval nor with a command")
+	}
 	if c.Buffer < 64 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
 		return fmt.Errorf("--buffer: must be a power of two, from 64 (KiB) on")
 	}
@@ -115,6 +130,11 @@ func (c *watchCmd) Validate() error {
 }
 
 func (c *watchCmd) parseNames() (err error) {
+	if c.Duty != "" {
+		if c.duty, err = parseDuty(c.Duty); err != nil {
+			return fmt.Errorf("--duty: %w", err)
+		}
+	}
 	for _, name := range c.By {
 		key, err := snapshot.ParseKey(name)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/iowitness/iowitness/blame"
 	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/snapshot"
 )
@@ -20,6 +21,8 @@ type session struct {
 	ledger  *blame.Ledger
 	names   *names
 	system  *system
+	guard   *guard
+	bounds  guardOptions
 	options probe.Options
 	scope   string
 	opened  time.Time
@@ -47,7 +50,11 @@ func openSession(o probe.Options, scope string) (*session, error) {
 // start opens the gate.
 func (s *session) start() error {
 	s.opened = time.Now()
-	s.system = newSystem("/", s.witness, s.names.facts.BPFStats)
+	s.system = newSystem("/")
+	s.guard = newGuard(s, s.bounds, s.names.facts.BPFStats == kernel.On)
+	if err := s.guard.begin(); err != nil {
+		return err
+	}
 	var started []*event.Tally
 	if err := s.witness.Start(func(t *event.Tally) { started = append(started, t) }); err != nil {
 		return err
@@ -58,14 +65,14 @@ func (s *session) start() error {
 	}
 	s.ledger = blame.NewLedger(s.names, opened, uint64(s.witness.Options().Slow))
 	for _, t := range started {
-		s.ledger.Tally(t)
+		s.ledger.InProgress(t)
 	}
 	return nil
 }
 
 func (s *session) close() error {
-	if s.system != nil {
-		s.system.close()
+	if s.guard != nil {
+		s.guard.meter.close()
 	}
 	return s.witness.Close()
 }
@@ -84,7 +91,14 @@ func (s *session) take(record any) {
 
 // gather takes records until the deadline, or until interrupted.
 func (s *session) gather(deadline time.Time) error {
-	return s.witness.Drain(deadline, s.take)
+	until := time.Now().Add(guardEvery)
+	if deadline.Before(until) {
+		until = deadline
+	}
+	if err := s.witness.Drain(until, s.take); err != nil {
+		return err
+	}
+	return s.guard.tick()
 }
 
 // interval closes an interval that began at start.
@@ -96,7 +110,7 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 	if err := s.witness.Walk(s.ledger.Tally); err != nil {
 		return nil, err
 	}
-	if err := s.gather(time.Unix(1, 0)); err != nil {
+	if err := s.witness.Drain(time.Unix(1, 0), s.take); err != nil {
 		return nil, err
 	}
 	end := time.Now()
@@ -108,15 +122,14 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 	s.names.meet(threads)
 	iv := &snapshot.Interval{
 		Version: version(), Kernel: s.names.facts.Release, Means: s.means(),
-		Start: start, End: end, Wall: end.Sub(start), Threads: threads,
+		Start: start, End: end, Threads: threads,
 		Lost: lost, Notes: s.notes(), Scope: s.scope,
 		SlowNS: uint64(s.witness.Options().Slow), SampleEvery: uint64(s.witness.Options().SampleEvery),
 	}
-	var waits uint64
-	for i := range threads {
-		waits += threads[i].Count
-	}
-	iv.System, iv.Cost = s.system.interval(iv.Wall, waits)
+	iv.Wall, iv.Coverage = s.guard.coverage(end.Sub(start))
+	iv.System, iv.Cost = s.system.interval(end.Sub(start))
+	probes := s.guard.meter.probeCost()
+	iv.Cost.ProbeNS, iv.Cost.ProbeRuns, iv.Cost.ProbeWall, iv.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
 	return iv, nil
 }
 
@@ -146,5 +159,5 @@ func (s *session) means() map[string]string {
 }
 
 func (s *session) notes() []string {
-	return slices.Concat(s.names.notes(), s.witness.Facts().Notes, s.extraNotes)
+	return slices.Concat(s.names.notes(), s.witness.Facts().Notes, s.guard.said, s.extraNotes)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,13 +40,21 @@ func (c *watchCmd) Run(s *streams) error {
 	if c.command != nil {
 		return c.runCommand(s, o, notes, view)
 	}
+	end := c.newEnding(view.file())
+	defer end.close()
+	o.Cancelled = end.asked.Load
 	session, err := openSession(o, scope)
+	if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
+		return exitStatus(exitSignal + int(syscall.SIGINT))
+	}
 	if err != nil {
 		return err
 	}
+	end.call(session.witness.Interrupt)
 	session.extraNotes = notes
+	session.bounds = c.bounds()
 	session.names.wantCwd = slices.Contains(c.Columns, "cwd")
-	err = c.watch(session, view)
+	err = c.watch(session, view, end)
 	return errors.Join(err, session.close())
 }
 
@@ -74,18 +83,18 @@ type ending struct {
 	deadline time.Time // zero: none
 	asked    atomic.Bool
 	signals  chan os.Signal
+
+	mu        sync.Mutex
+	interrupt func() // of what is waited for meanwhile; nil: nothing yet
 }
 
-// newEnding calls interrupt at a signal. A second signal ends the program at
-// once: the kernel then detaches everything.
-func newEnding(after time.Duration, out *os.File, interrupt func()) *ending {
+// newEnding listens for signals, from before anything is attached. A second
+// signal ends the program at once: the kernel then detaches everything.
+func (c *watchCmd) newEnding(out *os.File) *ending {
 	e := &ending{signals: make(chan os.Signal, 1)}
-	if after > 0 {
-		e.deadline = time.Now().Add(after)
-	}
 	stop := func() {
 		e.asked.Store(true)
-		interrupt()
+		e.call(nil)
 	}
 	signal.Notify(e.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
@@ -96,6 +105,18 @@ func newEnding(after time.Duration, out *os.File, interrupt func()) *ending {
 	}()
 	go watchReader(out, stop)
 	return e
+}
+
+// call sets what is interrupted at a signal, and does so at once if there has been one; nil keeps it.
+func (e *ending) call(interrupt func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if interrupt != nil {
+		e.interrupt = interrupt
+	}
+	if e.interrupt != nil && e.asked.Load() {
+		e.interrupt()
+	}
 }
 
 func (e *ending) close() {
@@ -118,22 +139,38 @@ func (e *ending) by(length time.Duration) time.Time {
 
 // watch closes interval after interval, shows each in the live view, and all of
 // them together at the end.
-func (c *watchCmd) watch(s *session, view view) error {
-	end := newEnding(c.For, view.file(), s.witness.Interrupt)
-	defer end.close()
+func (c *watchCmd) watch(s *session, view view, end *ending) error {
+	length := c.For
+	if c.MaxTime > 0 {
+		defer watchdog(c.MaxTime)()
+		if length == 0 || c.MaxTime < length {
+			length = c.MaxTime
+		}
+	}
+	if length > 0 {
+		end.deadline = time.Now().Add(length)
+	}
 	if err := s.start(); err != nil {
 		return err
 	}
-	length := c.interval()
+	length = c.interval()
 	sums := snapshot.NewAccumulator(snapshot.DefaultLimits)
 	next := length
 	if view.live() && c.Interval == 0 {
 		next = firstInterval
 	}
-	for begin := s.opened; !end.reached(); next = length {
-		until := end.by(next)
-		for !end.reached() && time.Now().Before(until) {
+	if c.duty.set() {
+		next, length = c.duty.on, c.duty.on
+	}
+	for begin := s.opened; !end.reached() && !s.guard.stopped; next = length {
+		cycle, until := time.Now().Add(c.duty.every), end.by(next)
+		for !end.reached() && !s.guard.stopped && time.Now().Before(until) {
 			if err := s.gather(until); err != nil {
+				return err
+			}
+		}
+		if c.duty.set() {
+			if err := s.witness.Pause(); err != nil {
 				return err
 			}
 		}
@@ -146,11 +183,26 @@ func (c *watchCmd) watch(s *session, view view) error {
 		if err := view.interval(iv, s.names); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
+		if c.duty.set() {
+			if err := s.guard.rest(cycle, end.reached); err != nil {
+				return err
+			}
+		}
 	}
 	if err := view.end(sums, s.names); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
+	if s.guard.stopped {
+		return errTooCostly
+	}
 	return nil
+}
+
+// errTooCostly ends a run that its breaker has cut short: the report is out by then.
+var errTooCostly = errors.New("detached before its time, as it cost more than --max-cost allows")
+
+func (c *watchCmd) bounds() guardOptions {
+	return guardOptions{maxCost: c.MaxCost, ratio: c.Ratio, duty: c.duty}
 }
 
 func (c *watchCmd) interval() time.Duration {
@@ -176,6 +228,7 @@ func (c *watchCmd) runCommand(io *streams, o probe.Options, notes []string, view
 		return err
 	}
 	s.extraNotes = notes
+	s.bounds = c.bounds()
 	s.names.wantCwd = slices.Contains(c.Columns, "cwd")
 	usage, err := c.follow(s, io, view)
 	if err := errors.Join(err, s.close()); err != nil {
@@ -202,6 +255,11 @@ func (c *watchCmd) follow(s *session, io *streams, view view) (*snapshot.Usage, 
 		for until := time.Now().Add(c.interval()); !ended.Load() && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return nil, child.outlive(err)
+			}
+			if c.MaxTime > 0 && time.Since(child.started) > c.MaxTime && !s.guard.stopped {
+				if err := s.guard.stop(fmt.Sprintf("the command ran longer than --max-time (%v): detached, the rest of it is not told", c.MaxTime)); err != nil {
+					return nil, child.outlive(err)
+				}
 			}
 		}
 		last := ended.Load()

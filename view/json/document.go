@@ -115,7 +115,7 @@ func document(s *snapshot.Snapshot, u *snapshot.Usage) object {
 		"waits":       rows(s.Rows),
 		"below_min":   object{{"rows", s.Below.Rows}, {"total_ns", s.Below.Total}},
 		"in_progress": list(s.InProgress, func(w *snapshot.InProgress) any { return inProgress(w) }), "in_progress_total": s.Hanging,
-		"lost": lost(s.Lost), "sampling": sampling(s), "cost": cost(&s.Cost), "notes": quoted(s.Notes), "command": command(u),
+		"lost": lost(s.Lost), "sampling": sampling(s), "coverage": coverage(s), "cost": cost(&s.Cost), "notes": quoted(s.Notes), "command": command(u),
 	}
 	return fromTable(snapshot.DocumentFields, values)
 }
@@ -186,6 +186,16 @@ func sampling(s *snapshot.Snapshot) object {
 		{"estimated", s.Sampled.Any},
 		{"seen", s.Sampled.Seen},
 		{"of", s.Sampled.Of},
+	}
+}
+
+func coverage(s *snapshot.Snapshot) object {
+	c := &s.Coverage
+	return object{
+		{"measured_ns", max(int64(s.Wall), 0)},
+		{"elapsed_ns", max(int64(c.Elapsed), 0)},
+		{"ratio", max(c.Ratio, 1)},
+		{"stacks", !c.Shed},
 	}
 }
 

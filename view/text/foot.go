@@ -12,6 +12,9 @@ import (
 // footLines tell what was lost or sampled, what iowitness cost, and the notes.
 func footLines(s *snapshot.Snapshot, width int) []line {
 	lines := wrapped(lostLine(s.Lost), width, lostStyle(s.Lost))
+	if words := coverageWords(s); words != nil {
+		lines = append(lines, wrapped(strings.Join(words, dot), width, bold)...)
+	}
 	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(&s.Cost)), dot), width, dim)...)
 	if s.Below.Rows > 0 {
 		lines = append(lines, wrapped(fmt.Sprintf("not shown: %s whose waits were all too short, %s together",
@@ -48,6 +51,23 @@ func lostLine(lost []snapshot.Loss) string {
 		return "nothing lost"
 	}
 	return "lost: " + strings.Join(parts, dot)
+}
+
+// coverageWords say what was left out on purpose; nothing if all was witnessed.
+func coverageWords(s *snapshot.Snapshot) []string {
+	var words []string
+	c := &s.Coverage
+	if gap := c.Elapsed - s.Wall; gap > 0 && gap > c.Elapsed/1000 {
+		words = append(words, fmt.Sprintf("witnessed %s of %s (%s%%): figures are of that time alone",
+			durationOf(s.Wall), durationOf(c.Elapsed), Percent(100*float64(s.Wall)/float64(c.Elapsed))))
+	}
+	if c.Ratio > 1 {
+		words = append(words, fmt.Sprintf("1 in %s waits measured: counts and times are of these alone", Count(uint64(c.Ratio))))
+	}
+	if c.Shed {
+		words = append(words, "causes were not looked for all the time")
+	}
+	return words
 }
 
 func sampledWords(s *snapshot.Snapshot) []string {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/lab"
+)
+
+func ignore(*event.Tally) {}
+
+// TestARatioCountsWhatItLeavesOut: of a known number of reads some are measured, all are accounted for.
+func TestARatioCountsWhatItLeavesOut(t *testing.T) {
+	const reads, ratio = 2000, 4
+	lab.NeedRoot(t)
+	device := lab.Loop(t, 16)
+	eachMeans(t, func(t *testing.T, via Means) {
+		child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(reads)}}.Start(t)
+		w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}})
+		if err := w.SetDetail(Detail{Stacks: true, Ratio: ratio}); err != nil {
+			t.Fatal(err)
+		}
+		child.Go()
+		child.Wait()
+		sum, _, _ := finish(t, w).sum(child.PID())
+		left := loss(t, w, "ratio").Count
+		if all := sum.Count + left; all < reads*9/10 || all > reads+50 {
+			t.Errorf("%d measured and %d left out of %d reads", sum.Count, left, reads)
+		}
+		if expected := uint64(reads / ratio); sum.Count < expected*7/10 || sum.Count > expected*13/10 {
+			t.Errorf("%d of %d reads measured at 1 in %d", sum.Count, reads, ratio)
+		}
+	})
+}
+
+// TestASilentUserSideClosesTheGate: without a heartbeat nothing is witnessed until somebody asks again.
+func TestASilentUserSideClosesTheGate(t *testing.T) {
+	const reads = 300
+	lab.NeedRoot(t)
+	device := lab.Loop(t, 16)
+	eachMeans(t, func(t *testing.T, via Means) {
+		run := func() uint32 {
+			child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(reads)}}.Start(t)
+			child.Go()
+			child.Wait()
+			return child.PID()
+		}
+		w := openWitness(t, Options{Via: via, Silence: 300 * time.Millisecond})
+		if closed, err := w.Heartbeat(); err != nil || closed {
+			t.Fatalf("closed from the start: %v, %v", closed, err)
+		}
+		time.Sleep(600 * time.Millisecond)
+		unheard := run()
+		closed, err := w.Heartbeat()
+		if err != nil || !closed {
+			t.Fatalf("after the silence: closed %v, %v", closed, err)
+		}
+		if err := w.Resume(ignore); err != nil {
+			t.Fatal(err)
+		}
+		heard := run()
+		r := finish(t, w)
+		if sum, _, _ := r.sum(unheard); sum.Count > 1 {
+			t.Errorf("%d waits seen in silence", sum.Count)
+		}
+		if sum, _, _ := r.sum(heard); sum.Count < reads*9/10 {
+			t.Errorf("%d waits seen of %d reads after it", sum.Count, reads)
+		}
+	})
+}
+
+// TestAPauseIsChargedToNobody: a thread waits all the time, the gate is open for some of it.
+func TestAPauseIsChargedToNobody(t *testing.T) {
+	lab.NeedRoot(t)
+	eachMeans(t, func(t *testing.T, via Means) {
+		child := lab.Workload{Name: "ring_idle", Args: []string{"1500"}}.Start(t)
+		child.Go()
+		time.Sleep(300 * time.Millisecond)
+		w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}})
+		if err := w.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		var resumed []*event.Tally
+		if err := w.Resume(func(tally *event.Tally) { resumed = append(resumed, tally) }); err != nil {
+			t.Fatal(err)
+		}
+		if len(resumed) != 1 || resumed[0].Start == 0 || resumed[0].Flags&event.Adopted == 0 {
+			t.Fatalf("in progress after the pause: %+v", resumed)
+		}
+		if age := time.Duration(resumed[0].Now - resumed[0].Start); age < 400*time.Millisecond {
+			t.Errorf("it has waited for %v, not since before the pause", age)
+		}
+		child.Wait()
+	})
+}
