@@ -21,7 +21,8 @@ func readHeaders(o *Options) (*headers, error) {
 	if _, err := os.Stat(filepath.Join(o.Headers, "Makefile")); err != nil {
 		return nil, fmt.Errorf("there are no headers of Linux %s in %s: install the package %s", o.Release, o.Headers, headersPackage(o.Root, o.Release))
 	}
-	release, err := os.ReadFile(filepath.Join(o.Headers, "include/config/kernel.release"))
+	// What a module is marked with, and the kernel compares: not include/config/kernel.release, which Debian leaves at the upstream version.
+	release, err := os.ReadFile(filepath.Join(o.Headers, "include/generated/utsrelease.h"))
 	if err != nil {
 		return nil, fmt.Errorf("%s is not prepared for building modules: install the package %s, or run \"make modules_prepare\" in a source tree", o.Headers, headersPackage(o.Root, o.Release))
 	}
@@ -29,7 +30,10 @@ func readHeaders(o *Options) (*headers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the headers do not tell the kernel's options: %w", err)
 	}
-	h := &headers{release: strings.TrimSpace(string(release)), config: parseConfig(string(config))}
+	h := &headers{config: parseConfig(string(config))}
+	if m := utsRelease.FindSubmatch(release); m != nil {
+		h.release = string(m[1])
+	}
 	if h.release != o.Release {
 		return nil, fmt.Errorf("%s has the headers of Linux %s, not of %s: install the package %s", o.Headers, h.release, o.Release, headersPackage(o.Root, o.Release))
 	}
@@ -40,6 +44,8 @@ func readHeaders(o *Options) (*headers, error) {
 	}
 	return h, nil
 }
+
+var utsRelease = regexp.MustCompile(`(?m)^#define UTS_RELEASE "([^"]+)"`)
 
 // parseConfig reads lines of CONFIG_NAME=value.
 func parseConfig(text string) map[string]string {

@@ -11,3 +11,7 @@ func GuestLine() string { return os.Getenv("IOWITNESS_GUEST") }
 // Guest says whether a test runs in one of the lab's virtual machines, where
 // what a kernel of that line offers must work.
 func Guest() bool { return GuestLine() != "" }
+
+// GuestModule is the file of the kernel module that was built for this guest, or
+// empty. lab/run sets it.
+func GuestModule() string { return os.Getenv("IOWITNESS_KMOD") }

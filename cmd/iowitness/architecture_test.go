@@ -24,7 +24,8 @@ var mayImport = map[string][]string{
 	"lab/kernels":           {},
 	"lab/vm":                {"lab/kernels"},
 	"lab/guest":             {"lab/vm"},
-	"lab/run":               {"lab/kernels", "lab/vm"},
+	"lab/run":               {"lab/kernels", "lab/vm", "kmod"},
+	"kmod":                  {"kernel"},
 	"bench":                 {},
 	"cmd/iowitness":         {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json"},
 }

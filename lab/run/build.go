@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/iowitness/iowitness/lab/kernels"
@@ -93,12 +95,19 @@ func compile(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// machine is a guest for all of the tests.
-func (b *built) machine(k *kernels.Kernel, cmdline []string) *vm.Machine {
+// machine is a guest for all of the tests, with the kernel module if there is one.
+func (b *built) machine(k *kernels.Kernel, module string, cmdline []string) *vm.Machine {
+	files, tests := maps.Clone(b.files), slices.Clone(b.tests)
+	if module != "" {
+		files[guestModule] = module
+		for i := range tests {
+			tests[i].Env = append(tests[i].Env, vm.EnvModule+"="+guestModule)
+		}
+	}
 	return &vm.Machine{
-		Kernel: k, CPUs: 2, MemMiB: 2048, Cmdline: cmdline, Disks: vm.Disks, Init: b.init, Files: b.files,
+		Kernel: k, CPUs: 2, MemMiB: 2048, Cmdline: cmdline, Disks: vm.Disks, Init: b.init, Files: files,
 		Plan: vm.Plan{
-			Line: string(k.Line), Tests: b.tests,
+			Line: string(k.Line), Tests: tests,
 			Modules: []string{"virtio_pci", "virtio_blk", "loop", "ext4", "fuse"},
 		},
 	}

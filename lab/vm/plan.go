@@ -33,7 +33,8 @@ type Test struct {
 
 // The environment of tests in a guest.
 const (
-	EnvLine = "IOWITNESS_GUEST" // the kernel's line: tests that need one skip elsewhere
+	EnvLine   = "IOWITNESS_GUEST" // the kernel's line: tests that need one skip elsewhere
+	EnvModule = "IOWITNESS_KMOD"  // file of the kernel module that was built for the guest
 )
 
 // Result lines are told on the guest's second serial port, beside the tests' output.
