@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func (l *list) Set(s string) error {
 
 type options struct {
 	kernels, require, packages, cmdline list
-	run                                 string
+	run, logs                           string
 	timeout                             time.Duration
 	quiet                               bool
 }
@@ -45,6 +46,7 @@ func main() {
 	flag.Var(&o.cmdline, "cmdline", "words for the kernel's command line")
 	flag.StringVar(&o.run, "run", "", "only tests that match, as of go test")
 	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "of one guest")
+	flag.StringVar(&o.logs, "logs", "", "directory in which to keep the kernels' messages")
 	flag.BoolVar(&o.quiet, "quiet", false, "show the output of failed guests only")
 	flag.Parse()
 	o.packages = flag.Args()
@@ -151,5 +153,8 @@ func (b *built) boot(ctx context.Context, o *options, k *kernels.Kernel, accel s
 		fmt.Printf("%s: %v: once more\n", k.Line, r.err)
 	}
 	r.seconds = time.Since(began).Seconds()
+	if o.logs != "" && r.outcome != nil {
+		r.err = errors.Join(r.err, os.WriteFile(filepath.Join(o.logs, string(k.Line)+".log"), r.outcome.Log, 0o644))
+	}
 	return r
 }
