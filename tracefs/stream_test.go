@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tracefs
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// pages is a buffer whose reads give one page each; nil stands for "empty now".
+type pages struct{ left [][]byte }
+
+func (p *pages) Read(b []byte) (int, error) {
+	if len(p.left) == 0 || p.left[0] == nil {
+		p.left = p.left[min(1, len(p.left)):]
+		return 0, unix.EAGAIN
+	}
+	n := copy(b, p.left[0])
+	p.left = p.left[1:]
+	return n, nil
+}
+
+func (p *pages) Close() error { return nil }
+
+const (
+	testEvent = 300
+	testStack = 4
+)
+
+var testStacks = stackFormat{
+	id: testStack, pid: Field{Offset: 4, Size: 4, Signed: true}, size: Field{Offset: 8, Size: 4, Signed: true}, callers: 16,
+}
+
+func eventRecord(id uint16, pid uint32) []byte {
+	b := make([]byte, 8)
+	binary.NativeEndian.PutUint16(b, id)
+	binary.NativeEndian.PutUint32(b[4:], pid)
+	return b
+}
+
+func stackRecord(pid uint32, addresses ...uint64) []byte {
+	b := append(eventRecord(testStack, pid), make([]byte, 8)...)
+	binary.NativeEndian.PutUint32(b[8:], uint32(len(addresses)))
+	for _, a := range addresses {
+		b = binary.NativeEndian.AppendUint64(b, a)
+	}
+	return b
+}
+
+func readerOf(t *testing.T, buffers ...[][]byte) *Reader {
+	r := &Reader{}
+	for cpu, p := range buffers {
+		r.streams = append(r.streams, newStream(cpu, io.ReadCloser(&pages{p}), layout(t), testStacks, &r.counts))
+	}
+	return r
+}
+
+type seen struct {
+	time  uint64
+	cpu   int
+	pid   uint32
+	stack []uint64
+}
+
+func read(t *testing.T, r *Reader, until uint64) (all []seen) {
+	t.Helper()
+	if err := r.Read(until, func(rec *Record) {
+		all = append(all, seen{rec.Time, rec.CPU, binary.NativeEndian.Uint32(rec.Data[4:]), rec.Stack})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestStacksGoToTheEventBefore also where a page ends between the two, where the
+// stack of an event was lost, and where it is another thread's.
+func TestStacksGoToTheEventBefore(t *testing.T) {
+	r := readerOf(t, [][]byte{
+		(&pageBuilder{time: 10}).long(0, stackRecord(9, 0x99)).short(0, eventRecord(testEvent, 1)...).
+			long(1, stackRecord(1, 0xa1, trampoline, 0xa2)).short(9, eventRecord(testEvent, 2)...).page(0),
+		(&pageBuilder{time: 21}).long(0, stackRecord(2, 0xb1)).short(9, eventRecord(testEvent, 3)...).
+			short(10, eventRecord(testEvent, 4)...).long(1, stackRecord(77, 0xc1)).short(9, eventRecord(testEvent, 5)...).page(0),
+	})
+	got := read(t, r, 100)
+	want := []seen{{10, 0, 1, []uint64{0xa1, 0xa2}}, {20, 0, 2, []uint64{0xb1}}, {30, 0, 3, nil}, {40, 0, 4, nil}, {50, 0, 5, nil}}
+	if !slices.EqualFunc(got, want, equalSeen) {
+		t.Errorf("%v; want %v", got, want)
+	}
+	if c := r.Counts(); c.Records != 5 || c.Stacks != 2 || c.StrayStacks != 2 || c.BrokenPages != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func equalSeen(a, b seen) bool {
+	return a.time == b.time && a.cpu == b.cpu && a.pid == b.pid && slices.Equal(a.stack, b.stack)
+}
+
+// TestWhatIsTooYoungIsKept: with the stack that comes only at the next reading.
+func TestWhatIsTooYoungIsKept(t *testing.T) {
+	r := readerOf(t,
+		[][]byte{
+			(&pageBuilder{time: 10}).short(0, eventRecord(testEvent, 1)...).short(30, eventRecord(testEvent, 2)...).page(0),
+			nil, nil,
+			(&pageBuilder{time: 41}).long(0, stackRecord(2, 0xa1)).page(0),
+		},
+		[][]byte{(&pageBuilder{time: 35}).short(0, eventRecord(testEvent, 3)...).page(0)},
+	)
+	if got := read(t, r, 30); len(got) != 1 || got[0].pid != 1 {
+		t.Errorf("up to 30: %v", got)
+	}
+	if got := read(t, r, 30); len(got) != 0 {
+		t.Errorf("up to 30 again: %v", got)
+	}
+	got := read(t, r, 50)
+	want := []seen{{35, 1, 3, nil}, {40, 0, 2, []uint64{0xa1}}}
+	if !slices.EqualFunc(got, want, equalSeen) {
+		t.Errorf("%v; want %v", got, want)
+	}
+}
+
+// TestCPUsAreMergedInTheOrderOfTime: random buffers of five CPUs, read at random instants.
+func TestCPUsAreMergedInTheOrderOfTime(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	const cpus, each = 5, 2000
+	var buffers [][][]byte
+	var all []uint64
+	for range cpus {
+		var buffer [][]byte
+		time := uint64(rnd.IntN(100))
+		b := &pageBuilder{time: time}
+		for i := range each {
+			delta := uint32(rnd.IntN(200))
+			if i == 0 {
+				delta = 0
+			}
+			time += uint64(delta)
+			b.short(delta, eventRecord(testEvent, uint32(time))...)
+			all = append(all, time)
+			if len(b.data) > 4000 {
+				buffer = append(buffer, b.page(0))
+				b = &pageBuilder{time: time}
+			}
+		}
+		buffers = append(buffers, append(buffer, b.page(0)))
+	}
+	slices.Sort(all)
+	r := readerOf(t, buffers...)
+	var got []uint64
+	for until := uint64(0); len(got) < len(all); until += uint64(rnd.IntN(5000)) {
+		for _, s := range read(t, r, until) {
+			if s.time > until || uint32(s.time) != s.pid {
+				t.Fatalf("event %v read up to %d", s, until)
+			}
+			got = append(got, s.time)
+		}
+	}
+	if !slices.Equal(got, all) || r.Counts().OutOfOrder != 0 {
+		t.Errorf("%d events of %d, %d out of order", len(got), len(all), r.Counts().OutOfOrder)
+	}
+}
+
+func TestBrokenPagesAreCountedAndTheNextOnesRead(t *testing.T) {
+	r := readerOf(t, [][]byte{
+		(&pageBuilder{time: 1}).short(0, eventRecord(testEvent, 1)...).page(0),
+		{1, 2, 3},
+		(&pageBuilder{time: 2, data: []byte{0, 0, 0, 0, 255, 255, 255, 255}}).page(missedEvents|missedStored, 5),
+		(&pageBuilder{time: 3}).short(0, eventRecord(testEvent, 2)...).page(missedEvents|missedStored, 7),
+	})
+	if got := read(t, r, 10); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+	if c := r.Counts(); c.BrokenPages != 2 || c.Missed != 12 {
+		t.Errorf("%+v", c)
+	}
+}
