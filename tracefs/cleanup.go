@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,8 +46,9 @@ func (l Leftover) Removed() bool { return !l.InUse && l.Err == nil }
 // Cleanup removes what runs of iowitness that have ended left behind, and
 // tells all that it found, that of living runs included. What others made is not
 // even looked at. Whether a run lives is asked of the kernel, which removes no
-// instance of which a file is open: each run holds one of its own from begin to
-// end, in whatever pid namespace it is.
+// instance of which a file is open and no probe that is enabled: a run holds its
+// instances from begin to end, in whatever pid namespace it is. Probes without an
+// instance, as other means make them, are left alone too while their process lives.
 func (t *FS) Cleanup() (found []Leftover, err error) {
 	alive := map[Owner]bool{}
 	instances, err := t.ownInstances()
@@ -60,12 +65,26 @@ func (t *FS) Cleanup() (found []Leftover, err error) {
 		return found, err
 	}
 	for _, l := range probes {
-		if l.InUse = alive[l.Owner]; !l.InUse {
+		held, known := alive[l.Owner]
+		if l.InUse = held || !known && t.lives(l.Owner); !l.InUse {
 			l.remove(t.RemoveProbe(l.Probe.Group, l.Probe.Event))
 		}
 		found = append(found, l)
 	}
 	return found, nil
+}
+
+// lives says whether an owner's process is there and is this program.
+func (t *FS) lives(o Owner) bool {
+	if boot, err := readBoot(t.system); err != nil || boot != o.Boot {
+		return false
+	}
+	exe := func(pid string) string {
+		name, _ := os.Readlink(filepath.Join(t.system, "proc", pid, "exe"))
+		return filepath.Base(strings.TrimSuffix(name, " (deleted)"))
+	}
+	theirs := exe(strconv.Itoa(o.PID))
+	return theirs != "." && theirs == exe("self")
 }
 
 func (l *Leftover) remove(err error) {
@@ -99,7 +118,7 @@ func (t *FS) ownProbes() (own []Leftover, err error) {
 		return nil, err
 	}
 	for _, p := range probes {
-		if owner, role, ok := ParseOwner(p.Group); ok && role == "" {
+		if owner, _, ok := ParseOwner(p.Group); ok {
 			own = append(own, Leftover{Owner: owner, Probe: p})
 		}
 	}

@@ -29,15 +29,16 @@ const instancesDir = "instances"
 type Instance struct {
 	Name string
 
-	fs   *FS
-	dir  string
-	free *os.File
+	fs        *FS
+	dir       string
+	bufferKiB int
+	free      *os.File
 }
 
 // NewInstance makes an instance whose tracing is switched off, with buffers of so
 // many KiB for each CPU that keep what is oldest when full, by CLOCK_MONOTONIC.
 func (t *FS) NewInstance(name string, bufferKiB int) (*Instance, error) {
-	i := &Instance{Name: name, fs: t, dir: path.Join(instancesDir, name)}
+	i := &Instance{Name: name, fs: t, dir: path.Join(instancesDir, name), bufferKiB: bufferKiB}
 	if err := i.make(); err != nil {
 		return nil, fmt.Errorf("no trace instance of our own can be made: %w", err)
 	}
@@ -145,13 +146,18 @@ func (i *Instance) Stats() (sum CPUStats, err error) {
 		return sum, err
 	}
 	for _, cpu := range cpus {
-		text, err := i.fs.read(path.Join(i.dir, "per_cpu", cpu.name, "stats"))
+		one, err := i.cpuStats(cpu)
 		if err != nil {
 			return sum, err
 		}
-		sum = sum.plus(parseStats(text))
+		sum = sum.plus(one)
 	}
 	return sum, nil
+}
+
+func (i *Instance) cpuStats(cpu cpuDir) (CPUStats, error) {
+	text, err := i.fs.read(path.Join(i.dir, "per_cpu", cpu.name, "stats"))
+	return parseStats(text), err
 }
 
 func parseStats(text string) (s CPUStats) {

@@ -59,6 +59,15 @@ func newReader(t *testing.T, f *FS, i ...*Instance) *Reader {
 	return r
 }
 
+// readNow tells all that is there.
+func readNow(t *testing.T, r *Reader, tell func(*Record)) {
+	t.Helper()
+	if _, err := r.Collect(); err != nil {
+		t.Fatal(err)
+	}
+	r.Read(now(t), tell)
+}
+
 func now(t *testing.T) uint64 {
 	t.Helper()
 	var ts unix.Timespec
@@ -156,9 +165,7 @@ func TestEveryRecordIsReadAsItWasWritten(t *testing.T) {
 	for next < n {
 		at := next
 		mark(t, i, 100, func(k int) string { return text(at + k) })
-		if err := r.Read(now(t), tell); err != nil {
-			t.Fatal(err)
-		}
+		readNow(t, r, tell)
 		if next != at+100 {
 			t.Fatalf("%d records of %d read", next, at+100)
 		}
@@ -183,13 +190,11 @@ func TestAFullBufferTakesNothingMoreAndCounts(t *testing.T) {
 	const n = 5000
 	mark(t, i, n, func(k int) string { return fmt.Sprintf("%d:%s", k, strings.Repeat("y", 50)) })
 	first := -1
-	if err := r.Read(now(t), func(record *Record) {
+	readNow(t, r, func(record *Record) {
 		if first < 0 {
 			_, _ = fmt.Sscanf(string(record.Data[16:]), "%d:", &first)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	stats, err := i.Stats()
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +224,7 @@ func TestStacksOfEvents(t *testing.T) {
 	}
 	until := now(t)
 	cpus, frames, stacks := map[int]bool{}, 0, 0
-	if err := r.Read(until, func(record *Record) {
+	readNow(t, r, func(record *Record) {
 		if record.ID != format.ID || record.Time < from || record.Time > until {
 			t.Fatalf("event %d at %d, of %d to %d", record.ID, record.Time, from, until)
 		}
@@ -233,9 +238,7 @@ func TestStacksOfEvents(t *testing.T) {
 				t.Fatalf("%#x is no address of the kernel", address)
 			}
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	c := r.Counts()
 	if c.Records < 20 || uint64(stacks) < c.Records*95/100 || frames < 3*stacks || c.OutOfOrder != 0 || c.StrayStacks != 0 || c.BrokenPages != 0 {
 		t.Errorf("%d of %d events have a stack, %d frames: %+v", stacks, c.Records, frames, c)
@@ -259,14 +262,12 @@ func TestOnlyTheNamedThreadsPass(t *testing.T) {
 			unix.Getpid()
 			unix.Getppid()
 		}
-		if err := r.Read(now(t), func(record *Record) {
+		readNow(t, r, func(record *Record) {
 			if pid := binary.NativeEndian.Uint32(record.Data[4:]); pid != own {
 				t.Errorf("an event of thread %d", pid)
 			}
 			mine++
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
 		return mine
 	}
 	if n := calls(); n != 0 {

@@ -69,15 +69,17 @@ func isHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == 
 
 var owners atomic.Int64
 
-// newOwner is a name that this process has not used before.
-func newOwner(system string) (Owner, error) {
-	id, err := os.ReadFile(filepath.Join(system, "proc/sys/kernel/random/boot_id"))
-	if err != nil || len(id) < bootDigits || !isHex(string(id[:bootDigits])) {
-		return Owner{}, fmt.Errorf("the kernel's boot id cannot be read: is proc mounted? (%v)", err)
-	}
-	return Owner{PID: os.Getpid(), Boot: string(id[:bootDigits]), Number: int(owners.Add(1) - 1)}, nil
-}
-
 // NewOwner is the name under which this process puts its next probes and
 // instances; no two are alike.
-func (t *FS) NewOwner() (Owner, error) { return newOwner(t.system) }
+func (t *FS) NewOwner() (Owner, error) {
+	boot, err := readBoot(t.system)
+	return Owner{PID: os.Getpid(), Boot: boot, Number: int(owners.Add(1) - 1)}, err
+}
+
+func readBoot(root string) (string, error) {
+	id, err := os.ReadFile(filepath.Join(root, "proc/sys/kernel/random/boot_id"))
+	if err != nil || len(id) < bootDigits || !isHex(string(id[:bootDigits])) {
+		return "", fmt.Errorf("the kernel's boot id cannot be read: is proc mounted? (%v)", err)
+	}
+	return string(id[:bootDigits]), nil
+}

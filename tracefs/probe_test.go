@@ -101,7 +101,7 @@ func TestEachCallIsAnEntryAndAReturn(t *testing.T) {
 	}
 	entries, returns, stacks := 0, 0, 0
 	var pointers []uint64
-	if err := r.Read(now(t), func(record *Record) {
+	readNow(t, r, func(record *Record) {
 		if got, _ := pid.Uint(record.Data); uint32(got) != tid {
 			t.Fatalf("an event of thread %d", got)
 		}
@@ -124,9 +124,7 @@ func TestEachCallIsAnEntryAndAReturn(t *testing.T) {
 		default:
 			t.Fatalf("event %d", record.ID)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if entries != calls || returns != calls || stacks < calls {
 		t.Errorf("%d calls, %d entries, %d returns, %d stacks: %+v", calls, entries, returns, stacks, r.Counts())
 	}

@@ -5,6 +5,7 @@ package tracefs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path"
 
@@ -14,10 +15,24 @@ import (
 // Reader reads the buffers of instances, all CPUs together, in the order of time.
 // It is not safe for concurrent use.
 type Reader struct {
-	streams []*stream
-	heap    []*stream // those with an event at hand, the oldest first
-	latest  uint64    // time of the last event told
-	counts  Counts
+	streams  []*stream
+	capacity int       // pages of one buffer
+	heap     []*stream // those with an event at hand, the oldest first
+	record   Record    // being told
+	latest   uint64    // time of the last event told
+	counts   Counts
+}
+
+// Counts is what a Reader has read and what was wrong with it.
+type Counts struct {
+	Bytes        uint64
+	Records      uint64 // events told, stacks not counted
+	Stacks       uint64
+	StrayStacks  uint64 // stacks whose event is missing
+	Missed       uint64 // events overwritten before they were read, as far as told
+	BrokenPages  uint64 // pages that could not be read to their end
+	OutOfOrder   uint64 // events that came after younger ones had been told
+	UnknownBegin uint64 // pages before which an unknown number of events is missing
 }
 
 // NewReader opens the buffers of some instances of one file system.
@@ -32,6 +47,7 @@ func (t *FS) NewReader(instances ...*Instance) (_ *Reader, err error) {
 	}
 	r := &Reader{}
 	for _, i := range instances {
+		r.capacity = max(r.capacity, i.bufferKiB<<10/layout.PageBytes())
 		if err := r.open(i, layout, stacks); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
@@ -54,7 +70,9 @@ func (r *Reader) open(i *Instance, layout Layout, stacks stackFormat) error {
 		if err != nil {
 			return errors.Join(err, f.Close())
 		}
-		r.streams = append(r.streams, newStream(cpu.number, raw, layout, stacks, &r.counts))
+		s := newStream(cpu.number, raw, layout, stacks, &r.counts)
+		s.stats = func() (CPUStats, error) { return i.cpuStats(cpu) }
+		r.streams = append(r.streams, s)
 	}
 	return nil
 }
@@ -84,52 +102,92 @@ func (t *FS) stackFormat() (s stackFormat, err error) {
 	size, hasSize := f.Field("size")
 	callers, hasCallers := f.Field("caller")
 	if f.ID == 0 || !hasPID || !hasSize || !hasCallers {
-		return s, fmt.Errorf("event ftrace:kernel_stack has other fields than iowitness reads")
+		return s, errors.New("event ftrace:kernel_stack has other fields than iowitness reads")
 	}
 	return stackFormat{id: f.ID, pid: pid, size: size, callers: callers.Offset}, nil
 }
 
-// Read tells all events up to an instant of the instances' clock, in the order of
-// time across CPUs; younger ones are kept for later. An event is written some
-// time after it has taken its stamp, so the instant should lie some
-// microseconds back when Read is called. What tell is given is only valid until it returns.
-func (r *Reader) Read(until uint64, tell func(*Record)) error {
+// Collect takes all pages out of the kernel's buffers, and says how full the
+// fullest one was, from 0 to 1. It does not wait: a reader that waits for data
+// makes the kernel raise an interrupt for it, up to one an event.
+func (r *Reader) Collect() (full float64, err error) {
+	for _, s := range r.streams {
+		if err := s.collect(r.capacity + 1); err != nil {
+			return 0, fmt.Errorf("reading the trace buffer of CPU %d: %w", s.cpu, err)
+		}
+		full = max(full, float64(s.taken)/float64(max(r.capacity, 1)))
+	}
+	return min(full, 1), nil
+}
+
+// nearlyFull is how full a buffer must have been for events to be missing.
+const nearlyFull = 0.5
+
+// Lost asks the kernel how many events it has lost since this was last called,
+// in the buffers that the last Collect, begun at an instant, found nearly full.
+// Up to the instant whole nothing is missing: a full buffer takes nothing until it
+// is read, so what it holds from before the Collect is what came before the loss.
+func (r *Reader) Lost(begun uint64) (lost, whole uint64, err error) {
+	whole = math.MaxUint64
+	for _, s := range r.streams {
+		if float64(s.taken) < nearlyFull*float64(r.capacity) {
+			continue
+		}
+		stats, err := s.stats()
+		if err != nil {
+			return 0, 0, err
+		}
+		if grown := stats.Lost() - s.lost; grown > 0 {
+			lost, s.lost = lost+grown, stats.Lost()
+			whole = min(whole, s.lastBefore(begun))
+		}
+	}
+	return lost, whole, nil
+}
+
+// Read tells all events collected up to an instant of the instances' clock, in the
+// order of time across CPUs; younger ones are kept for later. An event is written
+// some time after it has taken its stamp, so the instant should lie some
+// microseconds before the Collect. What tell is given is only valid until it returns.
+func (r *Reader) Read(until uint64, tell func(*Record)) {
 	r.heap = r.heap[:0]
 	for _, s := range r.streams {
-		if err := s.fill(); err != nil {
-			return fmt.Errorf("reading the trace buffer of CPU %d: %w", s.cpu, err)
-		}
-		if s.has && s.head.Time <= until {
+		if s.peek() && s.current.time <= until {
 			r.heap = append(r.heap, s)
 			r.up(len(r.heap) - 1)
 		}
 	}
 	for len(r.heap) > 0 {
 		s := r.heap[0]
-		r.count(&s.head)
-		tell(&s.head)
-		s.has = false
-		if err := s.fill(); err != nil {
-			return fmt.Errorf("reading the trace buffer of CPU %d: %w", s.cpu, err)
-		}
-		if !s.has || s.head.Time > until {
+		r.record = Record{Time: s.current.time, CPU: s.cpu, ID: eventID(s.current.record), Data: s.current.record, Stack: s.current.stack}
+		r.count()
+		tell(&r.record)
+		s.current = entry{}
+		if !s.peek() || s.current.time > until {
 			last := len(r.heap) - 1
 			r.heap[0], r.heap = r.heap[last], r.heap[:last]
 		}
 		r.down()
 	}
-	return nil
 }
 
-func (r *Reader) count(record *Record) {
+func (r *Reader) count() {
 	r.counts.Records++
-	if record.Time < r.latest {
+	if r.record.Time < r.latest {
 		r.counts.OutOfOrder++
 	}
-	r.latest = max(r.latest, record.Time)
+	r.latest = max(r.latest, r.record.Time)
 }
 
-func (r *Reader) older(i, j int) bool { return r.heap[i].head.Time < r.heap[j].head.Time }
+// Discard drops all that was collected and not told, and says how many events.
+func (r *Reader) Discard() (n uint64) {
+	before := r.counts
+	r.Read(math.MaxUint64, func(*Record) { n++ })
+	r.counts.Records, r.counts.OutOfOrder = before.Records, before.OutOfOrder
+	return n
+}
+
+func (r *Reader) older(i, j int) bool { return r.heap[i].current.time < r.heap[j].current.time }
 
 func (r *Reader) up(i int) {
 	for i > 0 && r.older(i, (i-1)/2) {

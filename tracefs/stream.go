@@ -48,98 +48,119 @@ func (s stackFormat) decode(record []byte) []uint64 {
 	return stack
 }
 
-// stream is one CPU's buffer of one instance, in the order of time. It holds one
-// page, and of it one event with its stack.
+// stream is one CPU's buffer of one instance, in the order of time: pages that were
+// collected, and of the first of them the event that comes next, with its stack.
 type stream struct {
 	cpu    int
 	file   io.ReadCloser
+	stats  func() (CPUStats, error)
 	layout Layout
 	stacks stackFormat
 	counts *Counts
 
-	buf   []byte
-	page  Page
-	empty bool // the buffer had no more when last asked
-
-	head   Record
-	data   []byte // of head
-	has    bool
-	joined bool    // what follows head is known
-	ahead  *Record // the event behind head, met in search of head's stack
-	spare  []byte  // of ahead
+	queue   [][]byte // pages collected, of which the first is being read
+	free    [][]byte // pages read
+	page    Page
+	reading bool   // page is the first of the queue
+	taken   int    // pages of the last collecting
+	lost    uint64 // events lost, as last told by the kernel
+	current entry  // not yet told
+	follows entry  // the one behind it, met in search of its stack
+	last    bool   // there was nothing behind current: its stack may still come
 }
 
-// Counts is what a Reader has read and what was wrong with it.
-type Counts struct {
-	Bytes        uint64
-	Records      uint64 // events, stacks not counted
-	Stacks       uint64
-	StrayStacks  uint64 // stacks whose event is missing
-	Missed       uint64 // events overwritten before they were read, as far as told
-	BrokenPages  uint64 // pages that could not be read to their end
-	OutOfOrder   uint64 // events that came after younger ones had been told
-	UnknownBegin uint64 // pages before which an unknown number of events is missing
+// entry is an event within a page, whose memory it shares.
+type entry struct {
+	time   uint64
+	record []byte
+	stack  []uint64
+	ok     bool
 }
 
 func newStream(cpu int, file io.ReadCloser, layout Layout, stacks stackFormat, counts *Counts) *stream {
-	return &stream{cpu: cpu, file: file, layout: layout, stacks: stacks, counts: counts, buf: make([]byte, layout.PageBytes())}
+	return &stream{cpu: cpu, file: file, layout: layout, stacks: stacks, counts: counts}
 }
 
-// fill makes head the next event, if there is one; empty is asked anew.
-func (s *stream) fill() error {
-	if s.has && s.joined {
-		return nil
-	}
-	s.empty = false
-	if s.has {
-		return s.join()
-	}
-	if s.ahead != nil {
-		s.head, s.ahead, s.has = *s.ahead, nil, true
-		s.data, s.spare = s.spare, s.data
-		return s.join()
-	}
-	for {
-		time, record, ok, err := s.next()
-		if err != nil || !ok {
+// collect takes pages out of the kernel's buffer until it is empty, or so many: a
+// writer that is as quick as we are must not keep us for ever.
+func (s *stream) collect(limit int) error {
+	for s.taken = 0; s.taken < limit; s.taken++ {
+		b := s.blank()
+		n, err := s.file.Read(b)
+		if n == 0 {
+			s.free = append(s.free, b)
+			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.EAGAIN) {
+				return nil
+			}
 			return err
 		}
-		if s.isStack(record) {
-			s.counts.StrayStacks++
-			continue
-		}
-		s.head, s.data = s.record(time, record, s.data)
-		s.has = true
-		return s.join()
+		s.counts.Bytes += uint64(n)
+		s.queue = append(s.queue, b[:n])
 	}
-}
-
-// join looks whether the next event is the stack of head.
-func (s *stream) join() error {
-	time, record, ok, err := s.next()
-	s.joined = ok
-	if err != nil || !ok {
-		return err
-	}
-	if !s.isStack(record) {
-		var ahead Record
-		ahead, s.spare = s.record(time, record, s.spare)
-		s.ahead = &ahead
-		return nil
-	}
-	if !s.sameThread(record) {
-		s.counts.StrayStacks++
-		return nil
-	}
-	s.counts.Stacks++
-	s.head.Stack = s.stacks.decode(record)
 	return nil
 }
 
-// record copies an event, since its page's memory is used again.
-func (s *stream) record(time uint64, record, into []byte) (Record, []byte) {
-	into = append(into[:0], record...)
-	return Record{Time: time, CPU: s.cpu, ID: eventID(record), Data: into}, into
+// Pages kept for the next collecting; more are only needed in a flood.
+const keepFree = 64
+
+func (s *stream) blank() []byte {
+	if last := len(s.free) - 1; last >= 0 {
+		b := s.free[last]
+		s.free = s.free[:last]
+		return b[:cap(b)]
+	}
+	return make([]byte, s.layout.PageBytes())
+}
+
+// peek makes current the event that is next to be told, if there is one.
+func (s *stream) peek() bool {
+	if s.current.ok {
+		if s.last {
+			s.findStack()
+		}
+		return true
+	}
+	s.current, s.follows = s.follows, entry{}
+	s.last = false
+	for !s.current.ok {
+		e := s.next()
+		if !e.ok {
+			return false
+		}
+		if s.isStack(e.record) {
+			s.counts.StrayStacks++
+			continue
+		}
+		s.current = e
+	}
+	s.findStack()
+	return true
+}
+
+// findStack looks whether the next event is the stack of the current one.
+func (s *stream) findStack() {
+	e := s.next()
+	s.last = !e.ok
+	switch {
+	case s.last:
+	case !s.isStack(e.record):
+		s.follows = e
+	case !s.sameThread(e.record):
+		s.counts.StrayStacks++
+	default:
+		s.counts.Stacks++
+		s.current.stack = s.stacks.decode(e.record)
+	}
+}
+
+func (s *stream) isStack(record []byte) bool {
+	return s.stacks.id != 0 && eventID(record) == s.stacks.id
+}
+
+func (s *stream) sameThread(stack []byte) bool {
+	a, okA := s.stacks.pid.Uint(s.current.record)
+	b, okB := s.stacks.pid.Uint(stack)
+	return okA && okB && a == b
 }
 
 func eventID(record []byte) uint16 {
@@ -149,57 +170,81 @@ func eventID(record []byte) uint16 {
 	return binary.NativeEndian.Uint16(record)
 }
 
-func (s *stream) isStack(record []byte) bool {
-	return s.stacks.id != 0 && eventID(record) == s.stacks.id
-}
-
-func (s *stream) sameThread(stack []byte) bool {
-	a, okA := s.stacks.pid.Uint(s.head.Data)
-	b, okB := s.stacks.pid.Uint(stack)
-	return okA && okB && a == b
-}
-
-// next is the next entry of any kind, from the next page if need be; false when
-// the buffer is empty.
-func (s *stream) next() (time uint64, record []byte, ok bool, err error) {
+// next is the next entry of any kind. A page that was read stays in the queue until
+// the next one is needed, since its entries share its memory: the current one is copied then.
+func (s *stream) next() entry {
 	for {
-		if time, record, ok = s.page.Next(); ok {
-			return time, record, true, nil
+		if time, record, ok := s.page.Next(); ok {
+			return entry{time: time, record: record, ok: true}
 		}
 		if s.page.Err() != nil {
 			s.counts.BrokenPages++
 			s.page = Page{}
 		}
-		if s.empty {
-			return 0, nil, false, nil
-		}
-		if ok, err := s.readPage(); err != nil || !ok {
-			s.empty = true
-			return 0, nil, false, err
+		if !s.turn() {
+			return entry{}
 		}
 	}
 }
 
-func (s *stream) readPage() (bool, error) {
-	n, err := s.file.Read(s.buf)
-	if n == 0 {
-		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.EAGAIN) {
-			return false, nil
+// turn goes to the next page.
+func (s *stream) turn() bool {
+	if s.reading {
+		s.current.record = append([]byte(nil), s.current.record...)
+		if len(s.free) < keepFree {
+			s.free = append(s.free, s.queue[0])
 		}
-		return false, err
+		s.queue[0] = nil
+		s.queue, s.reading = s.queue[1:], false
 	}
-	s.counts.Bytes += uint64(n)
-	page, err := s.layout.Page(s.buf[:n])
+	if len(s.queue) == 0 {
+		s.queue = nil
+		return false
+	}
+	s.reading = true
+	page, err := s.layout.Page(s.queue[0])
 	if err != nil {
 		s.counts.BrokenPages++
-		return true, nil
+		return true
 	}
 	s.counts.Missed += page.Missed
 	if page.MissedUnknown {
 		s.counts.UnknownBegin++
 	}
 	s.page = page
-	return true, nil
+	return true
+}
+
+// lastBefore is the time of the last event collected that lies before an instant; 0: none.
+func (s *stream) lastBefore(instant uint64) (last uint64) {
+	look := func(time uint64) {
+		if time < instant {
+			last = max(last, time)
+		}
+	}
+	if s.current.ok {
+		look(s.current.time)
+	}
+	if s.follows.ok {
+		look(s.follows.time)
+	}
+	rest := s.page
+	for time, _, ok := rest.Next(); ok; time, _, ok = rest.Next() {
+		look(time)
+	}
+	for i, b := range s.queue {
+		if i == 0 && s.reading {
+			continue
+		}
+		page, err := s.layout.Page(b)
+		if err != nil {
+			continue
+		}
+		for time, _, ok := page.Next(); ok; time, _, ok = page.Next() {
+			look(time)
+		}
+	}
+	return last
 }
 
 // rawFile reads without the runtime's poller: an empty buffer is told at once.

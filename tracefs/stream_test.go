@@ -5,6 +5,7 @@ package tracefs
 import (
 	"encoding/binary"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -53,7 +54,7 @@ func stackRecord(pid uint32, addresses ...uint64) []byte {
 }
 
 func readerOf(t *testing.T, buffers ...[][]byte) *Reader {
-	r := &Reader{}
+	r := &Reader{capacity: 100}
 	for cpu, p := range buffers {
 		r.streams = append(r.streams, newStream(cpu, io.ReadCloser(&pages{p}), layout(t), testStacks, &r.counts))
 	}
@@ -69,11 +70,12 @@ type seen struct {
 
 func read(t *testing.T, r *Reader, until uint64) (all []seen) {
 	t.Helper()
-	if err := r.Read(until, func(rec *Record) {
-		all = append(all, seen{rec.Time, rec.CPU, binary.NativeEndian.Uint32(rec.Data[4:]), rec.Stack})
-	}); err != nil {
+	if _, err := r.Collect(); err != nil {
 		t.Fatal(err)
 	}
+	r.Read(until, func(rec *Record) {
+		all = append(all, seen{rec.Time, rec.CPU, binary.NativeEndian.Uint32(rec.Data[4:]), rec.Stack})
+	})
 	return all
 }
 
@@ -105,7 +107,7 @@ func TestWhatIsTooYoungIsKept(t *testing.T) {
 	r := readerOf(t,
 		[][]byte{
 			(&pageBuilder{time: 10}).short(0, eventRecord(testEvent, 1)...).short(30, eventRecord(testEvent, 2)...).page(0),
-			nil, nil,
+			nil, nil, // two collectings find no more
 			(&pageBuilder{time: 41}).long(0, stackRecord(2, 0xa1)).page(0),
 		},
 		[][]byte{(&pageBuilder{time: 35}).short(0, eventRecord(testEvent, 3)...).page(0)},
@@ -176,5 +178,36 @@ func TestBrokenPagesAreCountedAndTheNextOnesRead(t *testing.T) {
 	}
 	if c := r.Counts(); c.BrokenPages != 2 || c.Missed != 12 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestUpToWhereNothingIsMissing: a full buffer holds what came before the loss;
+// what came while it was being read is from after it.
+func TestUpToWhereNothingIsMissing(t *testing.T) {
+	full := func(n int) (buffer [][]byte) {
+		for i := range n {
+			buffer = append(buffer, (&pageBuilder{time: uint64(100 + 10*i)}).short(0, eventRecord(testEvent, 1)...).short(5, eventRecord(testEvent, 2)...).page(0))
+		}
+		return buffer
+	}
+	r := readerOf(t, full(9), full(4), full(8))
+	r.capacity = 10
+	lost := []uint64{3, 1000, 4}
+	for i, s := range r.streams {
+		s.stats = func() (CPUStats, error) { return CPUStats{Dropped: lost[i]}, nil }
+	}
+	got := read(t, r, 120) // 100, 105, 110, 115, 120 of three CPUs each
+	n, whole, err := r.Lost(171)
+	if len(got) != 15 || n != 7 || whole != 170 || err != nil {
+		t.Errorf("%d told, %d lost, whole up to %d, %v; the second buffer was not full", len(got), n, whole, err)
+	}
+	if n, whole, _ := r.Lost(171); n != 0 || whole != math.MaxUint64 {
+		t.Errorf("told twice: %d, %d", n, whole)
+	}
+	if n := r.Discard(); n != 42-15 {
+		t.Errorf("%d discarded", n)
+	}
+	if got := read(t, r, 1000); len(got) != 0 || r.Counts().Records != 15 {
+		t.Errorf("%v, %+v", got, r.Counts())
 	}
 }

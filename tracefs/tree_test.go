@@ -107,6 +107,9 @@ func FuzzParseOwner(f *testing.F) {
 	})
 }
 
+// livingProbe is of a process that makes no instances, but lives.
+const livingProbe = "r4096:iowitness_4714_0a1b2c3d_0123456789abcdef/r_io_schedule io_schedule\n"
+
 const othersProbes = "p:kprobes/iowitness_1_0a1b2c3d vfs_read\nr4:perf_probe/x vfs_write\np:iowitness/x vfs_open arg=%di\n"
 
 // TestCleanupRemovesOnlyWhatIsOurs, and not even what is ours while it is in use.
@@ -114,22 +117,29 @@ func TestCleanupRemovesOnlyWhatIsOurs(t *testing.T) {
 	f, root := openTree(t, map[string]string{
 		tracing + "kprobe_events": othersProbes +
 			"r4096:iowitness_4711_0a1b2c3d/io_schedule_out_4711_0 io_schedule\np:iowitness_4711_0a1b2c3d/io_schedule_in_4711_0 io_schedule sp=$stack\n" +
-			"p:iowitness_4712_0a1b2c3d/y_4712_0 io_schedule\n",
+			"p:iowitness_4712_0a1b2c3d/y_4712_0 io_schedule\n" + livingProbe,
+		"proc/sys/kernel/random/boot_id":                  "0a1b2c3d-4e5f-4000-8000-000000000000\n",
 		tracing + "instances/iowitness_4711_0a1b2c3d_in/": "",
 		tracing + "instances/iowitness_4713_0a1b2c3d/":    "",
 		tracing + "instances/someone/":                    "",
 		tracing + "instances/iowitness/":                  "",
 	})
+	for pid, exe := range map[string]string{"self": "/usr/bin/iowitness", "4714": "/opt/iowitness (deleted)", "4712": "/usr/bin/postgres"} {
+		if err := errors.Join(os.Mkdir(filepath.Join(root, "proc", pid), 0o755), os.Symlink(exe, filepath.Join(root, "proc", pid, "exe"))); err != nil {
+			t.Fatal(err)
+		}
+	}
 	found, err := f.Cleanup()
 	if err != nil {
 		t.Fatal(err)
 	}
 	removed := 0
 	for _, l := range found {
+		if l.InUse != (l.Owner.PID == 4714) || l.Err != nil {
+			t.Error(l)
+		}
 		if l.Removed() {
 			removed++
-		} else {
-			t.Error(l)
 		}
 	}
 	if removed != 5 {
@@ -143,7 +153,7 @@ func TestCleanupRemovesOnlyWhatIsOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := written[strings.Index(written, "-:"):]
+	commands := written[max(strings.Index(written, "-:"), 0):]
 	want := "-:iowitness_4711_0a1b2c3d/io_schedule_out_4711_0\n-:iowitness_4711_0a1b2c3d/io_schedule_in_4711_0\n-:iowitness_4712_0a1b2c3d/y_4712_0\n"
 	if commands != want || !strings.HasPrefix(written, othersProbes) {
 		t.Errorf("commands: %q", commands)
