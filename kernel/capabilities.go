@@ -7,15 +7,35 @@ import (
 	"strings"
 )
 
-// Bits of the capabilities that matter here (capabilities(7)).
+// Capability is the number of a capability (capabilities(7)).
+type Capability int
+
+// The capabilities that matter here.
 const (
-	capSysPtrace   = 19
-	capSysAdmin    = 21
-	capSysResource = 24
-	capSyslog      = 34
-	capPerfmon     = 38
-	capBPF         = 39
+	CapDACOverride Capability = 1
+	CapNetAdmin    Capability = 12
+	CapSysModule   Capability = 16
+	CapSysPtrace   Capability = 19
+	CapSysAdmin    Capability = 21
+	CapSysResource Capability = 24
+	CapSyslog      Capability = 34
+	CapPerfmon     Capability = 38
+	CapBPF         Capability = 39
 )
+
+var capabilityNames = map[Capability]string{
+	CapDACOverride: "CAP_DAC_OVERRIDE", CapNetAdmin: "CAP_NET_ADMIN", CapSysModule: "CAP_SYS_MODULE",
+	CapSysPtrace: "CAP_SYS_PTRACE", CapSysAdmin: "CAP_SYS_ADMIN", CapSysResource: "CAP_SYS_RESOURCE",
+	CapSyslog: "CAP_SYSLOG", CapPerfmon: "CAP_PERFMON", CapBPF: "CAP_BPF",
+}
+
+// String is the capability's name.
+func (c Capability) String() string {
+	if name, ok := capabilityNames[c]; ok {
+		return name
+	}
+	return fmt.Sprintf("capability %d", int(c))
+}
 
 // Rights is what this process may do, and what else may refuse it BPF.
 type Rights struct {
@@ -43,26 +63,32 @@ func Capabilities(root string) Rights {
 	}
 }
 
-func (r Rights) has(bit int) bool { return r.Effective>>bit&1 == 1 }
+// Has says that this process is known to have a capability.
+func (r Rights) Has(c Capability) bool { return r.Known && r.has(c) }
+
+// Lacks says that this process is known to be without a capability.
+func (r Rights) Lacks(c Capability) bool { return r.Known && !r.has(c) }
+
+func (r Rights) has(c Capability) bool { return r.Effective>>c&1 == 1 }
 
 // onlyAdmin: before 5.8 CAP_SYS_ADMIN is the one capability for BPF and perf.
-func (r Rights) onlyAdmin() bool { return r.LastCap >= 0 && r.LastCap < capBPF }
+func (r Rights) onlyAdmin() bool { return r.LastCap >= 0 && r.LastCap < int(CapBPF) }
 
 // Missing names the capabilities that the witness needs and this process
 // lacks: CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN instead of both. It is
 // empty if nothing is missing or if the rights are not known.
 func (r Rights) Missing() []string {
 	switch {
-	case !r.Known || r.has(capSysAdmin):
+	case !r.Known || r.has(CapSysAdmin):
 		return nil
 	case r.onlyAdmin():
 		return []string{"CAP_SYS_ADMIN"}
 	}
 	var missing []string
-	if !r.has(capBPF) {
+	if !r.has(CapBPF) {
 		missing = append(missing, "CAP_BPF")
 	}
-	if !r.has(capPerfmon) {
+	if !r.has(CapPerfmon) {
 		missing = append(missing, "CAP_PERFMON")
 	}
 	return missing
@@ -75,12 +101,12 @@ func (r Rights) Optional() []string {
 	}
 	var lacking []string
 	for _, c := range []struct {
-		bit int
+		bit Capability
 		use string
 	}{
-		{capSysResource, "CAP_SYS_RESOURCE: to raise the limit of locked memory, which kernels before 5.11 ask for"},
-		{capSyslog, "CAP_SYSLOG: to read kernel symbols, without which causes are unknown"},
-		{capSysPtrace, "CAP_SYS_PTRACE: to read executables and working directories of other users' processes"},
+		{CapSysResource, "CAP_SYS_RESOURCE: to raise the limit of locked memory, which kernels before 5.11 ask for"},
+		{CapSyslog, "CAP_SYSLOG: to read kernel symbols, without which causes are unknown"},
+		{CapSysPtrace, "CAP_SYS_PTRACE: to read executables and working directories of other users' processes"},
 	} {
 		if !r.has(c.bit) {
 			lacking = append(lacking, c.use)

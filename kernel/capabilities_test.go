@@ -85,3 +85,17 @@ func FuzzParseStatus(f *testing.F) {
 		}
 	})
 }
+
+func TestSingleCapabilities(t *testing.T) {
+	r := kernel.Rights{Known: true, Effective: 1<<16 | bpfBit}
+	if !r.Has(kernel.CapSysModule) || r.Lacks(kernel.CapBPF) || !r.Lacks(kernel.CapNetAdmin) || r.Has(kernel.CapSysAdmin) {
+		t.Errorf("%+v", r)
+	}
+	unknown := kernel.Rights{Effective: ^uint64(0)}
+	if unknown.Has(kernel.CapBPF) || unknown.Lacks(kernel.CapBPF) {
+		t.Error("what is not known is neither there nor lacking")
+	}
+	if kernel.CapSysModule.String() != "CAP_SYS_MODULE" || kernel.Capability(3).String() != "capability 3" {
+		t.Error("names")
+	}
+}

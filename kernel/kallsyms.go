@@ -79,22 +79,33 @@ type loader struct {
 }
 
 func (l *loader) line(line []byte) {
+	s, ok := cutSymbol(line)
+	switch {
+	case !ok:
+	case s.address == 0:
+		l.hidden++
+	default:
+		l.add(s.address, s.name)
+	}
+}
+
+// symbolLine is a function as a line tells it; its bytes are those of the line.
+type symbolLine struct {
+	address uint64 // 0: hidden
+	name    []byte
+	module  []byte // empty: the kernel itself
+}
+
+func cutSymbol(line []byte) (s symbolLine, ok bool) {
 	address, rest, ok := cutAddress(line)
 	if !ok || len(rest) < 4 || rest[0] != ' ' || rest[2] != ' ' || !isFunction(rest[1]) {
-		return
+		return s, false
 	}
-	name := rest[3:]
-	if tab := bytes.IndexByte(name, '\t'); tab >= 0 {
-		name = name[:tab]
-	}
+	name, module, _ := bytes.Cut(rest[3:], []byte{'\t'})
 	if len(name) == 0 || isMarker(name) {
-		return
+		return s, false
 	}
-	if address == 0 {
-		l.hidden++
-		return
-	}
-	l.add(address, name)
+	return symbolLine{address, name, bytes.Trim(module, "[]")}, true
 }
 
 // add drops what a 32-bit offset cannot reach: no kernel has 2 GB of names.
