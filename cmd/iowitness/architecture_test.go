@@ -15,7 +15,7 @@ var mayImport = map[string][]string{
 	"kernel":                {},
 	"blame":                 {"event"},
 	"identity":              {"event"},
-	"probe":                 {"event"},
+	"probe":                 {"event", "kernel", "diagnosis"},
 	"snapshot":              {"event", "blame"},
 	"snapshot/snapshottest": {"event", "blame", "snapshot"},
 	"view/text":             {"event", "blame", "snapshot", "identity"},
