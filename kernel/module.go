@@ -48,3 +48,6 @@ func letter(root, path string) Setting {
 	}
 	return Unknown
 }
+
+// ModuleLoaded says whether a module is loaded, or built in and known by its parameters.
+func ModuleLoaded(root, name string) bool { return presence(root, "sys/module/"+name) == On }

@@ -180,3 +180,19 @@ func (f *targetFinder) add(wanted string, s symbolLine) {
 	}
 	f.wanted[wanted] = append(f.wanted[wanted], TargetSymbol{Name: string(s.name), Module: module, Copies: 1})
 }
+
+// SymbolsShown says whether proc/kallsyms below root shows the addresses of
+// functions to this process. Data may come first, whose addresses look hidden.
+func SymbolsShown(root string) bool {
+	f, err := os.Open(filepath.Join(root, "proc/kallsyms"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	shown := false
+	_ = eachLine(io.LimitReader(f, 1<<20), func(line []byte) {
+		s, ok := cutSymbol(line)
+		shown = shown || ok && s.address != 0
+	})
+	return shown
+}

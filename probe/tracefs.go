@@ -34,8 +34,8 @@ func openTracefs() (*tracefs, error) {
 	}
 	root, err := mountDetached("tracefs")
 	if err != nil {
-		return nil, fmt.Errorf("tracefs is not mounted and cannot be mounted privately (%w): "+
-			"mount it with: mount -t tracefs tracefs /sys/kernel/tracing", err)
+		return nil, fmt.Errorf("tracefs is not mounted where this process may read it, and it may not mount it for itself (%w): "+
+			"mount it with: mount -t tracefs tracefs /sys/kernel/tracing, into a container too", err)
 	}
 	return &tracefs{root}, nil
 }

@@ -18,6 +18,7 @@ import (
 type cli struct {
 	Watch  watchCmd  `cmd:"" default:"withargs" help:"Show who waits for I/O, live or as a report; with -- COMMAND, around a command."`
 	Causes causesCmd `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
+	Doctor doctorCmd `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
 	Fields fieldsCmd `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
 	Version bool `short:"V" help:"Print the version."`
@@ -74,6 +75,7 @@ func kongOptions(s streams) []kong.Option {
 			"  iowitness                    live table\n" +
 			"  iowitness --for 10s          one report\n" +
 			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n" +
+			"  iowitness doctor             which means work here, and why others do not\n" +
 			"  iowitness causes             list the causes of waiting\n" +
 			"  iowitness fields             describe the output; --schema: of --json"),
 		kong.Writers(s.out, s.err),
