@@ -19,6 +19,7 @@ const (
 type Charge struct {
 	Cause        Cause
 	Flagged      bool
+	FlagUnknown  bool // it may be flagged
 	Device       event.Dev
 	DeviceSource DeviceSource
 	File         event.File
@@ -39,6 +40,7 @@ type Pending struct {
 	Age          uint64 // ns so far, also what lies before the interval
 	Adopted      bool   // it began before iowitness: Age is an estimate
 	Flagged      bool
+	FlagUnknown  bool // it may be flagged
 	Woken        bool // woken, waits for a CPU
 	Cause        Cause
 	Device       event.Dev

@@ -10,6 +10,7 @@ import (
 type chargeKey struct {
 	cause        Cause
 	flagged      bool
+	flagUnknown  bool
 	device       event.Dev
 	deviceSource DeviceSource
 	file         event.File
@@ -42,7 +43,7 @@ func (c *charges) of(key chargeKey, stack []string) *Charge {
 		i = len(c.all)
 		c.byKey[key] = i
 		c.all = append(c.all, Charge{
-			Cause: key.cause, Flagged: key.flagged, Device: key.device, DeviceSource: key.deviceSource,
+			Cause: key.cause, Flagged: key.flagged, FlagUnknown: key.flagUnknown, Device: key.device, DeviceSource: key.deviceSource,
 			File: key.file, Syscall: key.syscall, Stack: stack,
 		})
 	}
@@ -59,6 +60,10 @@ func (l *Ledger) explain(charges *charges, stratum event.Flags, sum event.Sum, w
 		c.Count += sum.Count
 		c.Blocked += sum.Blocked
 		c.RunQueue += sum.RunQueue
+		return
+	}
+	if l.Estimates {
+		l.estimate(charges, sum, waits, carry)
 		return
 	}
 	exact, sampled := divide(waits, sum.Count)
@@ -146,14 +151,16 @@ func (l *Ledger) charge(charges *charges, w *event.Wait, part event.Sum, waits u
 	v := l.judge.verdict(&w.Site, w.Flags)
 	dev, source := device(v.cause, w.Flags, w.Request, w.Site.File)
 	c := charges.of(chargeKey{
-		cause: v.cause, flagged: w.Flags&event.Flagged != 0, device: dev, deviceSource: source,
+		cause: v.cause, flagged: w.Flags&event.Flagged != 0, flagUnknown: w.Flags&event.FlagUnknown != 0, device: dev, deviceSource: source,
 		file: w.Site.File, syscall: w.Site.Syscall, stack: stackID(v.stack),
 	}, v.stack)
 	c.Count += part.Count
 	c.Blocked += part.Blocked
 	c.RunQueue += part.RunQueue
 	c.Max = max(c.Max, w.Blocked())
-	c.Hist.Add(event.HistSlot(w.Blocked()), uint32(waits))
+	if waits > 0 {
+		c.Hist.Add(event.HistSlot(w.Blocked()), uint32(waits))
+	}
 	c.Seen++
 	if w.Flags&event.Joined != 0 {
 		c.Joined++

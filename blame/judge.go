@@ -36,7 +36,7 @@ func newJudge(names Names) *judge {
 	return &judge{names: names, verdicts: map[string]verdict{}}
 }
 
-const circumstances = event.Flagged | event.Interruptible | event.Joined
+const circumstances = event.Flagged | event.FlagUnknown | event.Interruptible | event.Joined
 
 func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 	j.key = binary.NativeEndian.AppendUint32(j.key[:0], uint32(flags&circumstances))
@@ -44,16 +44,25 @@ func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 	for _, address := range site.Stack {
 		j.key = binary.NativeEndian.AppendUint64(j.key, address)
 	}
+	for _, name := range site.Names {
+		j.key = append(append(j.key, name...), 0)
+	}
 	if v, ok := j.verdicts[string(j.key)]; ok {
 		return v
 	}
-	v := verdict{stack: j.names.Stack(site.Stack)}
+	v := verdict{stack: site.Names}
+	if v.stack == nil {
+		v.stack = j.names.Stack(site.Stack)
+	}
 	v.cause = Classify(Evidence{
 		Stack:         v.stack,
+		Proc:          site.Names != nil,
+		FlagUnknown:   flags&event.FlagUnknown != 0,
 		Flagged:       flags&event.Flagged != 0,
 		Interruptible: flags&event.Interruptible != 0,
 		Joined:        flags&event.Joined != 0,
 		Syscall:       j.names.Syscall(site.Syscall),
+		Fault:         site.Syscall == event.NoSyscall,
 		Kernel:        isKernelThread(v.stack),
 	})
 	if len(j.verdicts) >= maxSites {

@@ -9,6 +9,10 @@ import "github.com/iowitness/iowitness/event"
 // walk and after the ring was drained, in this order: then every record of a
 // wait that a tally counts is at hand.
 type Ledger struct {
+	// Estimates says that all figures of tallies and waits are estimates: what was seen stands
+	// for what was not. Set before use.
+	Estimates bool
+
 	judge   *judge
 	opened  uint64 // ns by the witness's clock: what was waited before is nobody's business
 	slow    uint64 // ns: a wait in progress is charged from this age on
@@ -89,7 +93,7 @@ func (l *Ledger) Close(epoch uint32) []Thread {
 			delete(l.threads, key)
 		}
 		t.latest = nil
-		if account.Count > 0 || account.Pending != nil {
+		if account.Count+account.Blocked > 0 || account.Pending != nil {
 			accounts = append(accounts, account)
 		}
 	}
@@ -133,8 +137,7 @@ func (l *Ledger) settle(t *thread, epoch uint32) Thread {
 	strata, hist := t.advance(tally)
 	account.Hist = hist
 	if t.carried.start != 0 && tally.Start != t.carried.start {
-		i := (t.carried.flags | event.Slow) & (event.Slow | event.Flagged)
-		strata[i].Blocked -= min(strata[i].Blocked, t.carried.charged+t.carried.before)
+		l.takeOff(&strata, t.carried, ended)
 	}
 	charges := newCharges()
 	for i, sum := range strata {
@@ -144,7 +147,7 @@ func (l *Ledger) settle(t *thread, epoch uint32) Thread {
 		if event.Flags(i)&event.Flagged != 0 {
 			account.FlaggedBlocked += sum.Blocked
 		}
-		if sum.Count > 0 {
+		if sum.Count+sum.Blocked > 0 {
 			l.explain(charges, event.Flags(i), sum, pick(ended, event.Flags(i)), t.carried)
 		}
 	}
@@ -239,7 +242,7 @@ func (l *Ledger) carry(t *thread, account *Thread, charges *charges) {
 		account.FlaggedBlocked += charge
 	}
 	c := charges.of(chargeKey{
-		cause: p.Cause, flagged: p.Flagged, device: p.Device, deviceSource: p.DeviceSource,
+		cause: p.Cause, flagged: p.Flagged, flagUnknown: p.FlagUnknown, device: p.Device, deviceSource: p.DeviceSource,
 		file: p.File, syscall: p.Syscall, stack: stackID(p.Stack),
 	}, p.Stack)
 	c.Blocked += charge
@@ -248,7 +251,7 @@ func (l *Ledger) carry(t *thread, account *Thread, charges *charges) {
 
 func (l *Ledger) pending(site *event.Site, flags event.Flags) *Pending {
 	p := &Pending{
-		Adopted: flags&event.Adopted != 0, Flagged: flags&event.Flagged != 0,
+		Adopted: flags&event.Adopted != 0, Flagged: flags&event.Flagged != 0, FlagUnknown: flags&event.FlagUnknown != 0,
 		Cause: Unattributed, Syscall: -1,
 	}
 	if site == nil {

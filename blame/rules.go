@@ -37,6 +37,9 @@ type table []rule
 
 // tables are those that apply to a site, in order.
 func tables(s *site) []table {
+	if s.Proc && len(s.frames) > 0 {
+		return loneTables(s)
+	}
 	if s.sleepsInLock() {
 		return []table{holds, overrides, locks, idles}
 	}

@@ -7,10 +7,13 @@ import "strings"
 // Evidence is what is known of the place where a thread sleeps.
 type Evidence struct {
 	Stack         []string // function names, innermost first; compiler suffixes allowed
+	Proc          bool     // the stack is one of /proc, which lacks the scheduler's functions
 	Flagged       bool     // the kernel calls it iowait
+	FlagUnknown   bool     // or it may do so
 	Interruptible bool     // state S with in_iowait set
 	Joined        bool     // a block request's completion woke the thread
 	Syscall       string   // name without prefix, e.g. "fsync"; "" if none or unknown
+	Fault         bool     // no system call: a page fault, or a kernel thread
 	Kernel        bool     // a kernel thread
 }
 
@@ -25,6 +28,9 @@ func Classify(e Evidence) Cause {
 
 // explain finds the rule that decides, or nil.
 func explain(e *Evidence) *rule {
+	if e.Proc && len(e.Stack) > 1 {
+		return explainProc(e)
+	}
 	s := &site{Evidence: e, frames: ownFrames(functions(e.Stack))}
 	for _, t := range tables(s) {
 		if r := t.find(s); r != nil {

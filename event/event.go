@@ -30,6 +30,8 @@ const (
 	Joined        Flags = 1 << 5 // a request's completion woke it
 	Interruptible Flags = 1 << 6 // state S with in_iowait set
 	First         Flags = 1 << 7 // recorded as one of the first of its thread and interval
+
+	FlagUnknown Flags = 1 << 16 // never set by the kernel side: Flagged is not set, but it is not known whether it should be
 )
 
 // Request is the block request whose completion woke a thread.
@@ -61,12 +63,21 @@ type File struct {
 	Path        string // within its file system, e.g. "/lib/data/x"; may be empty
 }
 
+// Values of Site.Syscall that are no system call.
+const (
+	NoSyscall      = -1 // a page fault, or a kernel thread
+	SyscallUnknown = -2
+)
+
 // Site is where a thread sleeps or slept, and for what.
 type Site struct {
-	Syscall int32  // system call number; -1: a page fault, or a kernel thread
+	Syscall int32  // system call number, or one of the above
 	Cgroup  uint64 // kernfs id
 	Stack   []uint64
-	File    File
+	// Names are the functions of the stack, innermost first, where they come as names and
+	// Stack is empty. No record of the kernel side has them.
+	Names []string
+	File  File
 }
 
 // Wait is one wait that ended.
