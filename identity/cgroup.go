@@ -26,6 +26,17 @@ func ParseCgroup(text string) (path string, v1, ok bool) {
 	return v2, false, v2 != ""
 }
 
+// CgroupIn finds the path within one hierarchy in the text of a /proc/PID/cgroup
+// file: that of a v1 controller, or "" for v2.
+func CgroupIn(text, controller string) (path string, ok bool) {
+	v2, v1 := cgroupPaths(text)
+	if controller != "" {
+		path, ok = v1[controller]
+		return path, ok
+	}
+	return v2, v2 != ""
+}
+
 // cgroupPaths reads lines "id:controllers:path"; a path may hold colons.
 func cgroupPaths(text string) (v2 string, v1 map[string]string) {
 	v1 = map[string]string{}

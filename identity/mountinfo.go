@@ -12,6 +12,7 @@ import (
 
 // Mount is one line of a mountinfo file (proc_pid_mountinfo(5)).
 type Mount struct {
+	ID uint64 // as long as it is mounted; /proc/PID/fdinfo names it
 	// Dev is the superblock's device. With btrfs it differs from the st_dev
 	// that stat(2) gives, which is the subvolume's.
 	Dev    event.Dev
@@ -43,8 +44,12 @@ func parseMount(line string) (Mount, error) {
 	if err != nil {
 		return Mount{}, err
 	}
+	id, err := strconv.ParseUint(place[0], 10, 64)
+	if err != nil {
+		return Mount{}, fmt.Errorf("a mountinfo line has no id: %w", err)
+	}
 	return Mount{
-		Dev: dev, Root: unescape(place[3]), Point: unescape(place[4]),
+		ID: id, Dev: dev, Root: unescape(place[3]), Point: unescape(place[4]),
 		FSType: unescape(kind[0]), Source: unescape(kind[1]),
 	}, nil
 }
