@@ -19,7 +19,7 @@ func TestParseStat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := kernel.Stat{User: 10, Nice: 2, System: 30, Idle: 400, IOWait: 50, IRQ: 6, SoftIRQ: 7, Steal: 8, CPUs: 2}
+	want := kernel.Stat{User: 10, Nice: 2, System: 30, Idle: 400, IOWait: 50, IRQ: 6, SoftIRQ: 7, Steal: 8, CPUs: 2, Switches: 5}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
