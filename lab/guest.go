@@ -8,6 +8,9 @@ import "os"
 // virtual machines, such as "6.1"; else empty.
 func GuestLine() string { return os.Getenv("IOWITNESS_GUEST") }
 
+// Program is the product, in a guest.
+const Program = "/lab/iowitness"
+
 // Guest says whether a test runs in one of the lab's virtual machines, where
 // what a kernel of that line offers must work.
 func Guest() bool { return GuestLine() != "" }

@@ -38,6 +38,7 @@ var workloads = map[string]func(*Truth, []string) error{
 	"stat":         statOnce,       // file: stat(2)
 	"threads":      threadedReads,  // file threads n: O_DIRECT reads of each of many threads
 	"ring_idle":    ringIdle,       // ms: waits in io_uring for a pipe that stays empty
+	"storm":        threadStorm,    // file threads every: as many short threads, of which each so many reads once
 	"migrate":      migratingReads, // file n: O_DIRECT reads, changing the CPU between them
 }
 

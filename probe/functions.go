@@ -2,6 +2,12 @@
 
 package probe
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Function is a kernel function in which threads sleep: where a tracepoint of
 // the scheduler cannot be had, its entry and return tell a wait.
 type Function struct {
@@ -9,6 +15,21 @@ type Function struct {
 	Flagged bool   // in_iowait is set while a thread sleeps there
 	Module  string // that has it, where it is not in the kernel itself
 	Witness string // what is waited for, in a few words
+}
+
+// CheckFunction says what is wrong with a name that is to be one of Functions.
+func CheckFunction(name string) error {
+	if slices.ContainsFunc(Functions, func(f Function) bool { return f.Name == name }) {
+		return nil
+	}
+	if reason, denied := Denied(name); denied {
+		return fmt.Errorf("%s is never probed: %s", name, reason)
+	}
+	names := make([]string, len(Functions))
+	for i, f := range Functions {
+		names[i] = f.Name
+	}
+	return fmt.Errorf("%q is none of the functions in which waits are seen: %s", name, strings.Join(names, ", "))
 }
 
 // Functions are those of the means by entry and return. They may nest: the time

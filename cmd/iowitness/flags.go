@@ -50,6 +50,7 @@ type watchCmd struct {
 	MaxTime time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 
 	Via         string        `help:"Witness only by this means: ${means}." placeholder:"MEANS"`
+	Functions   []string      `help:"Of the functions by whose entry and return waits are seen, where it is done so, only these." placeholder:"NAME"`
 	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
 	Sample      uint32        `help:"Of the shorter waits, take one stack in this many; default 64, of a command's 16." placeholder:"N"`
 	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
@@ -124,6 +125,11 @@ func (c *watchCmd) Validate() error {
 	}
 	if c.Duty != "" && (c.Interval != 0 || c.command != nil) {
 		return fmt.Errorf("--duty: each cycle is an interval of its own, so it goes neither with --interval nor with a command")
+	}
+	for _, name := range c.Functions {
+		if err := probe.CheckFunction(name); err != nil {
+			return fmt.Errorf("--functions: %w", err)
+		}
 	}
 	if c.Buffer < 64 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
 		return fmt.Errorf("--buffer: must be a power of two, from 64 (KiB) on")

@@ -22,6 +22,10 @@ var binary string
 
 func TestMain(m *testing.M) {
 	lab.Main()
+	if lab.Guest() {
+		binary = lab.Program
+		os.Exit(m.Run())
+	}
 	dir, err := os.MkdirTemp("", "iowitness")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

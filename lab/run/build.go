@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/iowitness/iowitness/lab"
 	"github.com/iowitness/iowitness/lab/kernels"
 	"github.com/iowitness/iowitness/lab/vm"
 )
@@ -33,6 +34,11 @@ func build(ctx context.Context, work string, o *options) (*built, error) {
 	if err := compile(ctx, "build", "-o", b.init, "./lab/guest"); err != nil {
 		return nil, err
 	}
+	program := filepath.Join(work, "iowitness")
+	if err := compile(ctx, "build", "-o", program, "./cmd/iowitness"); err != nil {
+		return nil, err
+	}
+	b.files[lab.Program] = program
 	packages, err := withTests(ctx, o.packages)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/iowitness/iowitness/lab"
+)
+
+// faultMeans are those that faults are tried on, with few functions, so that attaching is quick.
+var faultMeans = []string{"tp_btf", "fexit", "kretprobe", "tracefs", "kmod"}
+
+// eachFault runs a test with each means that works on the guest's kernel.
+func eachFault(t *testing.T, do func(t *testing.T, device lab.Device, flags []string)) {
+	if !lab.Guest() {
+		t.Skip("only on the lab's kernels")
+	}
+	device := lab.NullBlk(t, 3*time.Millisecond)
+	for _, via := range faultMeans {
+		t.Run(via, func(t *testing.T) {
+			flags := []string{"--via", via, "--functions", "io_schedule,io_schedule_timeout"}
+			if r := runIt(t, append(flags, "--for", "100ms")...); r.status == exitUnsupported {
+				if via != "kmod" { // whose module is only there if it could be built
+					t.Error(r.err)
+				}
+				t.Skip(r.err)
+			}
+			do(t, device, flags)
+		})
+	}
+}
+
+// started is the program under way: it tells a document each second.
+type started struct {
+	cmd   *exec.Cmd
+	errs  bytes.Buffer
+	lines *bufio.Scanner
+}
+
+// startIt starts the program, and returns when it witnesses.
+func startIt(t *testing.T, args ...string) *started {
+	t.Helper()
+	s := &started{cmd: exec.Command(binary, append(args, "--json", "--interval", "1s")...)}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.lines = bufio.NewScanner(out)
+	s.lines.Buffer(nil, 16<<20)
+	s.cmd.Stderr = &s.errs
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.cmd.Process.Kill(); s.cmd.Wait() })
+	if !s.lines.Scan() {
+		s.cmd.Wait()
+		t.Fatalf("it ends before it tells anything: %s", s.errs.String())
+	}
+	return s
+}
+
+// finish ends the program and sums up what it tells until then.
+func (s *started) finish(t *testing.T) (sum document) {
+	t.Helper()
+	s.cmd.Process.Signal(os.Interrupt)
+	sum.Lost = map[string]lossDoc{}
+	for s.lines.Scan() {
+		doc := parseDocument(t, s.lines.Bytes())
+		sum.Waits = append(sum.Waits, doc.Waits...)
+		sum.Notes = append(sum.Notes, doc.Notes...)
+		for id, l := range doc.Lost {
+			sum.Lost[id] = lossDoc{sum.Lost[id].Count + l.Count, sum.Lost[id].NS + l.NS}
+		}
+	}
+	if err := s.cmd.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, s.errs.String())
+	}
+	return sum
+}
+
+// readsOf runs direct reads to their end.
+func readsOf(t *testing.T, device lab.Device, n int) (pid uint32) {
+	t.Helper()
+	child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(n)}}.Start(t)
+	child.Go()
+	child.Wait()
+	return child.PID()
+}
+
+func countOf(doc document, pid uint32) (n uint64) {
+	for _, w := range doc.Waits {
+		if w.PID == pid {
+			n += w.Count
+		}
+	}
+	return n
+}
+
+func within(t *testing.T, what string, got uint64, want int) {
+	t.Helper()
+	if got < uint64(want-want/50-2) || got > uint64(want+want/50+5) {
+		t.Errorf("%s: %d waits seen of %d", what, got, want)
+	}
+}
+
+// TestFaultKill: nothing stays attached after kill -9, and the next run works.
+func TestFaultKill(t *testing.T) {
+	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
+		s := startIt(t, flags...)
+		ids := programsOf(t, s.cmd.Process.Pid)
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		for deadline := time.Now().Add(20 * time.Second); slices.ContainsFunc(ids, loaded); time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("of the programs %v some stay after kill -9", ids)
+			}
+		}
+		next := startIt(t, flags...)
+		pid := readsOf(t, device, 500)
+		within(t, "after a killed run", countOf(next.finish(t), pid), 500)
+		if events, err := os.ReadFile("/sys/kernel/tracing/kprobe_events"); err == nil && strings.Contains(string(events), "iowitness") {
+			t.Errorf("kprobe events stay: %s", events)
+		}
+	})
+}
+
+// TestFaultStop: a stopped program costs nothing, and says what it has missed.
+func TestFaultStop(t *testing.T) {
+	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
+		s := startIt(t, flags...)
+		before := readsOf(t, device, 300)
+		time.Sleep(time.Second)
+		s.cmd.Process.Signal(syscall.SIGSTOP)
+		time.Sleep(15 * time.Second)
+		unseen := readsOf(t, device, 300)
+		time.Sleep(15 * time.Second)
+		s.cmd.Process.Signal(syscall.SIGCONT)
+		time.Sleep(2 * time.Second)
+		after := readsOf(t, device, 300)
+		doc := s.finish(t)
+		within(t, "before the stop", countOf(doc, before), 300)
+		within(t, "after the stop", countOf(doc, after), 300)
+		if n := countOf(doc, unseen); n > 290 {
+			t.Errorf("%d waits seen in the silence", n)
+		}
+		if !slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(n, "nobody read") }) {
+			t.Errorf("no word of the silence in %q", doc.Notes)
+		}
+	})
+}
+
+// TestFaultCPUOffline: a CPU goes and comes back while threads wait.
+func TestFaultCPUOffline(t *testing.T) {
+	const online = "/sys/devices/system/cpu/cpu1/online"
+	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
+		s := startIt(t, flags...)
+		child := lab.Workload{Name: "direct_read", Args: []string{device.Path, "3000"}}.Start(t)
+		child.Go()
+		for _, state := range []string{"0", "1", "0", "1"} {
+			time.Sleep(300 * time.Millisecond)
+			if err := os.WriteFile(online, []byte(state), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		child.Wait()
+		within(t, "with a CPU that goes and comes", countOf(s.finish(t), child.PID()), 3000)
+	})
+}
+
+// TestFaultThreadStorm: very many short threads; those that wait are all counted, or told as lost.
+func TestFaultThreadStorm(t *testing.T) {
+	const threads, every = 100_000, 50
+	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
+		child := lab.Workload{Name: "storm", Args: []string{device.Path, strconv.Itoa(threads), strconv.Itoa(every)}}.Start(t)
+		s := startIt(t, append(flags, "--pid", fmt.Sprint(child.PID()))...)
+		child.Go()
+		truth := child.Wait()
+		time.Sleep(2 * time.Second)
+		doc := s.finish(t)
+		seen := countOf(doc, child.PID())
+		var lost uint64
+		for _, id := range []string{"state_full", "ring_exit", "missed_return", "buffer_lost"} {
+			lost += doc.Lost[id].Count
+		}
+		if seen+lost < uint64(truth.Ops-truth.Ops/50) {
+			t.Errorf("%d waits seen and %d lost of %d; lost %v", seen, lost, truth.Ops, doc.Lost)
+		}
+	})
+}
+
+// TestFaultTwoAtOnce: two instances see the same.
+func TestFaultTwoAtOnce(t *testing.T) {
+	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
+		a := startIt(t, flags...)
+		b := startIt(t, flags...)
+		pid := readsOf(t, device, 500)
+		within(t, "the first", countOf(a.finish(t), pid), 500)
+		within(t, "the second", countOf(b.finish(t), pid), 500)
+	})
+}
