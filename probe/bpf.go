@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // bpfWitness is the kernel side in BPF, loaded and attached.
@@ -29,7 +30,7 @@ type bpfWitness struct {
 
 	options    *Options
 	collection *ebpf.Collection
-	tracefs    *tracefs
+	tracefs    *tracefs.FS
 	links      []io.Closer
 	calls      calls
 	walk       *link.Iter
@@ -328,7 +329,7 @@ func (w *bpfWitness) Close() error {
 		w.collection = nil
 	}
 	if w.tracefs != nil {
-		w.tracefs.close()
+		w.tracefs.Close()
 		w.tracefs = nil
 	}
 	return errors.Join(errs...)

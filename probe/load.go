@@ -14,6 +14,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // ErrUnsupported is wrapped by errors that say that this kernel, or these
@@ -59,11 +61,17 @@ func choose(o *Options) (Witness, error) {
 	}
 	var refused []string
 	for _, via := range means {
-		if noTypes != nil {
+		if noTypes != nil && via != Tracefs {
 			refused = append(refused, fmt.Sprintf("%s: %v", via, noTypes))
 			continue
 		}
-		w, err := openBPF(o, via, types, own)
+		var w Witness
+		var err error
+		if via == Tracefs {
+			w, err = openTracefs(o)
+		} else {
+			w, err = openBPF(o, via, types, own)
+		}
 		if err == nil {
 			return w, nil
 		}
@@ -125,7 +133,7 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 	}()
 	var forkChild uint32
 	if via == TP {
-		if w.tracefs, err = openTracefs(); err != nil {
+		if w.tracefs, err = tracefs.Open("/"); err != nil {
 			return nil, err
 		}
 		if forkChild, err = checkFormats(w.tracefs); err != nil {
@@ -179,10 +187,10 @@ func replaceTaskStorage(spec *ebpf.CollectionSpec) {
 }
 
 // checkFormats compares the plain tracepoints' fields with what wait.bpf.c reads.
-func checkFormats(t *tracefs) (forkChild uint32, err error) {
+func checkFormats(t *tracefs.FS) (forkChild uint32, err error) {
 	for _, want := range []struct {
 		group, name, field string
-		offset             uint32
+		offset             int
 	}{
 		{"sched", "sched_switch", "prev_state", 32},
 		{"sched", "sched_switch", "next_pid", 56},
@@ -191,17 +199,21 @@ func checkFormats(t *tracefs) (forkChild uint32, err error) {
 		{"block", "block_rq_complete", "sector", 16},
 		{"block", "block_rq_complete", "nr_sector", 24},
 	} {
-		offsets, err := t.offsets(want.group, want.name)
+		format, err := t.Format(want.group, want.name)
 		if err != nil {
 			return 0, err
 		}
-		if got, ok := offsets[want.field]; !ok || got != want.offset {
+		if got, ok := format.Field(want.field); !ok || got.Offset != want.offset {
 			return 0, fmt.Errorf("tracepoint %s:%s has its field %s elsewhere than iowitness reads it",
 				want.group, want.name, want.field)
 		}
 	}
-	offsets, err := t.offsets("sched", "sched_process_fork")
-	return offsets["child_pid"], err
+	format, err := t.Format("sched", "sched_process_fork")
+	if err != nil {
+		return 0, err
+	}
+	child, _ := format.Field("child_pid")
+	return uint32(child.Offset), nil
 }
 
 func (w *bpfWitness) attach() error {

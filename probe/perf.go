@@ -7,14 +7,16 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // perfLink is a program on a perf event of a tracepoint. Unlike link.Tracepoint
 // it needs no mounted tracefs: the event's number may come from a private mount.
 type perfLink struct{ event *os.File }
 
-func attachTracepoint(t *tracefs, p Probe, program *ebpf.Program) (*perfLink, error) {
-	id, err := t.eventID(p.Group, p.Point)
+func attachTracepoint(t *tracefs.FS, p Probe, program *ebpf.Program) (*perfLink, error) {
+	id, err := t.EventID(p.Group, p.Point)
 	if err != nil {
 		return nil, err
 	}

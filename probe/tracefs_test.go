@@ -3,43 +3,152 @@
 package probe
 
 import (
-	"maps"
+	"slices"
 	"testing"
+
+	"github.com/iowitness/iowitness/event"
 )
 
-// The format file of sched_process_fork of 6.12 and, with names of variable length, of a later kernel.
-const forkFormats = `name: sched_process_fork
-ID: 315
-format:
-	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
-	field:int common_pid;	offset:4;	size:4;	signed:1;
-
-	field:char parent_comm[16];	offset:8;	size:16;	signed:0;
-	field:pid_t parent_pid;	offset:24;	size:4;	signed:1;
-	field:char child_comm[16];	offset:28;	size:16;	signed:0;
-	field:pid_t child_pid;	offset:44;	size:4;	signed:1;
-`
-
-const laterForkFormat = `	field:__data_loc char[] parent_comm;	offset:8;	size:4;	signed:0;
-	field:pid_t parent_pid;	offset:12;	size:4;	signed:1;
-	field:__data_loc char[] child_comm;	offset:16;	size:4;	signed:0;
-	field:pid_t child_pid;	offset:20;	size:4;	signed:1;
-`
-
-func TestParseFormat(t *testing.T) {
-	for text, want := range map[string]uint32{forkFormats: 44, laterForkFormat: 20} {
-		offsets, err := parseFormat(text)
-		if err != nil || offsets["child_pid"] != want {
-			t.Errorf("child_pid at %d, not %d: %v, %v", offsets["child_pid"], want, maps.Collect(maps.All(offsets)), err)
+func TestThreadsProcesses(t *testing.T) {
+	tasks := newTasks(t.TempDir())
+	tasks.tgids[10] = 10
+	tasks.made(11, 10, cloneThread|0x900) // a thread
+	tasks.made(12, 11, 0x1200011)         // a process, by a thread
+	tasks.made(13, 12, cloneThread)
+	tasks.made(14, 99, cloneThread) // by somebody unknown
+	for tid, want := range map[uint32]uint32{10: 10, 11: 10, 12: 12, 13: 12, 14: 0, 99: 0} {
+		if got := tasks.process(tid); got != want {
+			t.Errorf("thread %d is of process %d, not %d", tid, got, want)
 		}
 	}
-	if _, err := parseFormat("nothing"); err == nil {
-		t.Error("a format without fields was taken")
+	tasks.made(11, 12, 0) // the number again
+	if got := tasks.process(11); got != 11 {
+		t.Errorf("thread 11 is of process %d", got)
 	}
 }
 
-func FuzzParseFormat(f *testing.F) {
-	f.Add(forkFormats)
-	f.Add(laterForkFormat)
-	f.Fuzz(func(_ *testing.T, text string) { parseFormat(text) })
+func TestProcIsReadAsTheKernelWritesIt(t *testing.T) {
+	if n, err := parseTgid([]byte("Name:\tTgid:\t7\nUmask:\t0022\nState:\tD (disk sleep)\nTgid:\t4711\nNgid:\t0\n")); err != nil || n != 4711 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := parseTgid([]byte("Name:\tx\n")); err == nil {
+		t.Error("no Tgid, no error")
+	}
+	for text, want := range map[string]byte{"12 (a) D b) D 1 1": 'D', "1 (x)": 0, "": 0, "7 (cat) S 1": 'S'} {
+		if got := parseState([]byte(text)); got != want {
+			t.Errorf("%q: %c", text, got)
+		}
+	}
+	leaf, other, _ := testFunctions()
+	functions := map[string]*tracedFunction{leaf.Name: leaf, other.Name: other}
+	for stack, want := range map[string]*tracedFunction{
+		"[<0>] io_schedule+0x46/0x70\n[<0>] jbd2_log_wait_commit+0x1/0x2 [jbd2]\n":      leaf,
+		"[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n[<0>] ext4_sync_file+0x1": other,
+		"[<0>] io_schedule_x+0x46/0x70\n":                                               nil,
+		"":                                                                              nil,
+	} {
+		if got := findFunction(stack, functions); got != want {
+			t.Errorf("%q: %v", stack, got)
+		}
+	}
+}
+
+func TestCgroupsAreFoundByTheirPath(t *testing.T) {
+	for _, c := range []struct {
+		filter cgroupFilter
+		text   string
+		want   bool
+	}{
+		{cgroupFilter{"", "/a"}, "0::/a\n", true},
+		{cgroupFilter{"", "/a"}, "0::/a/b\n", true},
+		{cgroupFilter{"", "/a"}, "0::/ab\n", false},
+		{cgroupFilter{"", "/"}, "0::/x\n", true},
+		{cgroupFilter{"memory", "/a"}, "0::/a\n4:memory:/b\n", false},
+		{cgroupFilter{"blkio", "/a"}, "3:cpu,blkio:/a:b/c\n", false},
+		{cgroupFilter{"blkio", "/a:b"}, "3:cpu,blkio:/a:b/c\n", true},
+	} {
+		if got := c.filter.matches(c.text); got != c.want {
+			t.Errorf("%+v in %q: %v", c.filter, c.text, got)
+		}
+	}
+	const v2 = "30 23 0:26 /sub /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw"
+	if within, dir, ok := cgroupMount(v2, ""); !ok || within != "/sub" || dir != "/sys/fs/cgroup" {
+		t.Errorf("%q, %q, %v", within, dir, ok)
+	}
+	const v1 = "31 23 0:27 / /sys/fs/cgroup/cpu rw shared:1 - cgroup cgroup rw,cpu,cpuacct"
+	if _, _, ok := cgroupMount(v1, "cpuacct"); !ok {
+		t.Error("cpuacct was not found")
+	}
+	if _, _, ok := cgroupMount(v1, ""); ok {
+		t.Error("a v1 hierarchy was taken for the unified one")
+	}
+}
+
+func TestSitesBeginInTheProbedFunction(t *testing.T) {
+	for _, c := range []struct{ stack, want []uint64 }{
+		{nil, []uint64{0x1001}},
+		{[]uint64{0x1001, 0x2005}, []uint64{0x1001, 0x2005}},
+		{[]uint64{0x1005, 0x2005}, []uint64{0x1001, 0x2005}},
+		{[]uint64{0x2005, 0x3005}, []uint64{0x1001, 0x2005, 0x3005}},
+		{[]uint64{0x0fff, 0x3005}, []uint64{0x1001, 0x0fff, 0x3005}},
+	} {
+		if got := siteOf(0x1000, slices.Clone(c.stack)); !slices.Equal(got, c.want) {
+			t.Errorf("%#x: %#x", c.stack, got)
+		}
+	}
+}
+
+// TestSamplesStandForTheRest: the first of an interval, all slow ones, and of the
+// others so many that their weights add up to about all.
+func TestSamplesStandForTheRest(t *testing.T) {
+	o := &Options{SampleEvery: 64, SampleFirst: 2}
+	thread := &tracedThread{}
+	const n = 20_000
+	var first, slow, weights uint64
+	for i := range n {
+		flags := event.Flagged
+		if i%1000 == 999 {
+			flags |= event.Slow
+		}
+		chosen, weight, ok := thread.sample(flags, 7, o)
+		switch {
+		case ok && chosen&event.First != 0:
+			first++
+		case ok && chosen&event.Slow != 0:
+			slow++
+		case ok:
+			weights += uint64(weight)
+		case flags&event.Slow != 0:
+			t.Fatal("a slow wait was left out")
+		}
+	}
+	if first != 2 || slow != n/1000 || weights < n*6/10 || weights > n*14/10 {
+		t.Errorf("%d first, %d slow, weights of %d for %d", first, slow, weights, n)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	thread := &tracedThread{}
+	thread.count(1000, 5000, event.Flagged, 3)
+	thread.count(6000, 2_006_000, event.Flagged|event.Slow, 3)
+	thread.count(3_000_000, 3_009_000, 0, 4)
+	tally := thread.tell(10_000_000, &openCall{start: 9_000_000, pointer: 1, flagged: true})
+	if tally.Born != 1000 || tally.Count != 3 || tally.Sums[event.Flagged] != (event.Sum{Count: 1, Blocked: 4000}) ||
+		tally.Sums[event.Flagged|event.Slow] != (event.Sum{Count: 1, Blocked: 2_000_000}) || tally.Sums[0].Blocked != 9000 {
+		t.Errorf("%+v", tally)
+	}
+	if tally.Max[1] != (event.Max{NS: 2_000_000, Epoch: 3}) || tally.Max[0] != (event.Max{NS: 9000, Epoch: 4}) {
+		t.Errorf("%+v", tally.Max)
+	}
+	if tally.Start != 9_000_000 || tally.Flags != event.Flagged || tally.Now != 10_000_000 {
+		t.Errorf("in progress: %+v", tally)
+	}
+	thread.count(9_000_000, 9_500_000, 0, 4)
+	var told uint64
+	for _, c := range tally.Hist {
+		told += uint64(c.N)
+	}
+	if told != 3 {
+		t.Errorf("a tally that was told has changed: %d waits in its histogram", told)
+	}
 }

@@ -3,12 +3,12 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // trial finds out by doing. What a file says of a kernel may be wrong, old or
@@ -185,11 +186,11 @@ func (l *liveTrial) attach(m Means, target string, code asm.Instructions) (io.Cl
 	case RawTP:
 		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: target, Program: program})
 	case TP:
-		t, err := openTracefs()
+		t, err := tracefs.Open("/")
 		if err != nil {
 			return nil, err
 		}
-		defer t.close()
+		defer t.Close()
 		return attachTracepoint(t, Probe{Group: "sched", Point: target}, program)
 	case Kretprobe:
 		return link.Kretprobe(target, program, nil)
@@ -247,16 +248,12 @@ func (l *liveTrial) whole(m Means) (notes []string, err error) {
 }
 
 func (l *liveTrial) tracefs(names []string) (place string, traceable kernel.Listing) {
-	t, err := openTracefs()
+	t, err := tracefs.Open("/")
 	if err != nil {
 		return "", kernel.Listing{Why: err.Error()}
 	}
-	defer t.close()
-	place = t.root.Name()
-	if strings.HasPrefix(place, "/proc/") {
-		place = "private"
-	}
-	return place, kernel.ReadTraceable(t.root.FS(), names)
+	defer t.Close()
+	return cmp.Or(t.Place(), "private"), kernel.ReadTraceable(t.Files(), names)
 }
 
 func (l *liveTrial) features() bpfFeatures {

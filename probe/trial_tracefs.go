@@ -5,103 +5,63 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"strings"
-	"time"
+	"math"
 
-	"golang.org/x/sys/unix"
+	"github.com/iowitness/iowitness/tracefs"
 )
-
-// ours names what a trial puts into the tracing file system after this run, so
-// that what a killed one leaves is known and removed like that of a watch.
-func ours() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if len(boot) < 8 {
-		boot = []byte("00000000")
-	}
-	return fmt.Sprintf("iowitness_%d_%s_99", os.Getpid(), boot[:8])
-}
 
 // tryTracefs makes a return probe by the tracing file system, sees it in an
 // instance of its own, and removes both.
 func tryTracefs() (err error) {
-	t, err := openTracefs()
+	t, err := tracefs.Open("/")
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	name := ours()
-	instance := "instances/" + name
-	if err := t.root.Mkdir(instance, 0o700); err != nil {
-		return fmt.Errorf("making a trace instance: %w", err)
-	}
-	defer func() { err = errors.Join(err, t.root.Remove(instance)) }()
-	// An open file in it says that the instance is in use.
-	seen, err := t.root.Open(instance + "/trace")
+	defer t.Close()
+	owner, err := t.NewOwner()
 	if err != nil {
 		return err
 	}
-	defer seen.Close()
-	if err := t.makeProbe(name); err != nil {
+	instance, err := t.NewInstance(owner.String()+"_trial", 64)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, instance.Close(), t.RemoveProbes(owner)) }()
+	event, err := makeTrial(t, owner)
+	if err != nil {
 		return fmt.Errorf("making a probe: %w", err)
 	}
-	defer func() { err = errors.Join(err, t.removeProbe(name)) }()
-	enable := instance + "/events/" + name + "/trial/enable"
-	if err := t.write(enable, "1", 0); err != nil {
+	if err := errors.Join(instance.Enable(owner.String(), event.Name, true), instance.Trace(true)); err != nil {
 		return fmt.Errorf("enabling a probe: %w", err)
 	}
 	trigger()
-	if err := t.write(enable, "0", 0); err != nil {
-		return err
-	}
-	return ranIn(seen)
+	return ranIn(t, instance, event)
 }
 
-// makeProbe takes the first of the functions that the kernel has.
-func (t *tracefs) makeProbe(name string) (err error) {
+// makeTrial takes the first of the functions that the kernel has.
+func makeTrial(t *tracefs.FS, owner tracefs.Owner) (event *tracefs.Format, err error) {
 	for _, function := range triggered {
-		err = t.write("kprobe_events", "r:"+name+"/trial "+function, os.O_APPEND)
-		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EINVAL) {
-			break
+		p := tracefs.Probe{Group: owner.String(), Event: tracefs.EventName(owner, function, "trial"), Symbol: function, Return: true}
+		if _, err = t.AddProbe(p); err == nil {
+			return t.Format(p.Group, p.Event)
 		}
 	}
-	return err
+	return nil, err
 }
 
-// removeProbe tries again for a while: an event is busy until its last user has gone.
-func (t *tracefs) removeProbe(name string) (err error) {
-	for range 20 {
-		if err = t.write("kprobe_events", "-:"+name+"/trial", os.O_APPEND); !errors.Is(err, unix.EBUSY) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
-}
-
-func (t *tracefs) write(path, text string, flag int) error {
-	f, err := t.root.OpenFile(path, os.O_WRONLY|flag, 0)
+func ranIn(t *tracefs.FS, instance *tracefs.Instance, event *tracefs.Format) error {
+	r, err := t.NewReader(instance)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
-}
-
-// ranIn looks for an event, which is a line that is no remark.
-func ranIn(trace *os.File) error {
-	if _, err := trace.Seek(0, io.SeekStart); err != nil {
+	defer r.Close()
+	if _, err := r.Collect(); err != nil {
 		return err
 	}
-	text, err := io.ReadAll(io.LimitReader(trace, 1<<20))
-	if err != nil {
-		return err
+	ran := false
+	r.Read(math.MaxUint64, func(record *tracefs.Record) { ran = ran || record.ID == event.ID })
+	if !ran {
+		return errNeverRan
 	}
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "#") && strings.Contains(line, "trial") {
-			return nil
-		}
-	}
-	return errNeverRan
+	return nil
 }

@@ -179,12 +179,24 @@ func (r *Reader) count() {
 	r.latest = max(r.latest, r.record.Time)
 }
 
-// Discard drops all that was collected and not told, and says how many events.
-func (r *Reader) Discard() (n uint64) {
+// Restart drops all that the buffers hold and all that was collected and not told:
+// so many events. It also says how many events were lost of which Lost has not told.
+// Nothing may be recorded meanwhile.
+func (r *Reader) Restart() (dropped, lost uint64, err error) {
 	before := r.counts
-	r.Read(math.MaxUint64, func(*Record) { n++ })
-	r.counts.Records, r.counts.OutOfOrder = before.Records, before.OutOfOrder
-	return n
+	if _, err := r.Collect(); err != nil {
+		return 0, 0, err
+	}
+	r.Read(math.MaxUint64, func(*Record) { dropped++ })
+	r.counts.Records, r.counts.OutOfOrder, r.latest = before.Records, before.OutOfOrder, 0
+	for _, s := range r.streams {
+		stats, err := s.stats()
+		if err != nil {
+			return dropped, lost, err
+		}
+		lost, s.lost = lost+stats.Lost()-s.lost, stats.Lost()
+	}
+	return dropped, lost, nil
 }
 
 func (r *Reader) older(i, j int) bool { return r.heap[i].current.time < r.heap[j].current.time }

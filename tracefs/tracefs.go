@@ -47,8 +47,8 @@ func Open(root string) (*FS, error) {
 	}
 	r, err := mountDetached("tracefs")
 	if err != nil {
-		return nil, fmt.Errorf("tracefs is not mounted and cannot be mounted privately (%w): "+
-			"mount it with: mount -t tracefs tracefs /sys/kernel/tracing", err)
+		return nil, fmt.Errorf("tracefs is not mounted where this process may read it, and it may not mount it for itself (%w): "+
+			"mount it with: mount -t tracefs tracefs /sys/kernel/tracing, into a container too", err)
 	}
 	return &FS{r, root}, nil
 }
@@ -98,6 +98,17 @@ func mountDetached(fstype string) (*os.Root, error) {
 	defer unix.Close(mount)
 	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", mount))
 }
+
+// Place is the directory's path; "" if it is a mount of our own, to which no path leads.
+func (t *FS) Place() string {
+	if strings.HasPrefix(t.root.Name(), "/proc/") {
+		return ""
+	}
+	return t.root.Name()
+}
+
+// Files are the directory's files, for those who read others than this package does.
+func (t *FS) Files() fs.FS { return t.root.FS() }
 
 // Close closes the directory; what was made in it stays.
 func (t *FS) Close() error { return t.root.Close() }

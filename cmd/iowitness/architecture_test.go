@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"kmod":                    {"kernel"},
 	"tracefs":                 {},
 	"bench":                   {},
-	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis"},
+	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.
