@@ -8,7 +8,8 @@ import "github.com/iowitness/iowitness/event"
 type tracedFunction struct {
 	Function
 	nests  bool // other functions of the table may be called within it
-	always bool // whoever calls it gives up the CPU
+	always bool // whoever calls it gives up the CPU, once
+	signal bool // a thread may sleep in it in state S
 
 	// The balance: each entry is in one of the others, or in flight.
 	entries, returns, missedReturns, givenUp uint64
@@ -26,7 +27,17 @@ type openCall struct {
 
 	told     uint64 // up to when a walk has told it as in progress; 0: never
 	siteTold bool
-	doubted  uint64 // when its thread was found elsewhere, with its return not yet seen; 0: never
+	seen     activity // of its thread, when a walk last found it there
+	doubted  uint64   // when its thread was found elsewhere, with its return not yet seen; 0: never
+}
+
+// sleepsOn says whether what a thread does can be that it still sleeps in the call.
+// One that runs has returned, or is about to.
+func (c *openCall) sleepsOn(now activity) bool {
+	if c.function.always && c.seen.state != 0 && now.switches != c.seen.switches {
+		return false
+	}
+	return now.state == 'D' || now.state == 'S' && c.function.signal
 }
 
 // callStack are the open calls of a thread, the outermost first.

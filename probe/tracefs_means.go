@@ -30,6 +30,7 @@ type tracefsWitness struct {
 	calls   []*tracedFunction
 	byName  map[string]*tracedFunction
 
+	address  func(symbol string) (uint64, bool) // nil: not told
 	tasks    *tasks
 	wishes   *wishes
 	threads  map[uint32]*tracedThread
@@ -197,8 +198,11 @@ func (w *tracefsWitness) Facts() Facts {
 	return Facts{Means: Tracefs, State: "program", Clock: "monotonic", RunQueueInside: true, Notes: w.notes}
 }
 
-// SetAddresses needs none: causes are told by stacks alone.
-func (w *tracefsWitness) SetAddresses(func(string) (uint64, bool)) error { return nil }
+// SetAddresses gives stacks to waits that began before.
+func (w *tracefsWitness) SetAddresses(address func(symbol string) (uint64, bool)) error {
+	w.address = address
+	return nil
+}
 
 // Clock is the instant of the last walk.
 func (w *tracefsWitness) Clock() (uint64, error) { return w.walkedAt, nil }

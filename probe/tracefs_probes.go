@@ -37,10 +37,11 @@ type tracedEvent struct {
 // the tick chooses one wait in some.
 const entryFetch = "sp=$stack tick=@jiffies_64:u32 comm=$comm"
 
-// Two functions always give up the CPU, and one calls others of the table.
+// Two functions always give up the CPU, one calls others of the table, in two a signal ends the sleep.
 var (
 	alwaysSleep = map[string]bool{"io_schedule": true, "io_schedule_timeout": true}
 	nesting     = map[string]bool{"mutex_lock_io": true}
+	bySignal    = map[string]bool{"io_cqring_wait": true, "request_wait_answer": true}
 )
 
 // makeProbes probes each function of the table. One that cannot be is told, and
@@ -102,7 +103,7 @@ func (w *tracefsWitness) makePair(f Function, symbol string, active int) error {
 	if _, err = w.fs.AddProbe(enter); err != nil {
 		return errors.Join(err, w.fs.RemoveProbe(leave.Group, leave.Event))
 	}
-	function := &tracedFunction{Function: f, nests: nesting[f.Name], always: alwaysSleep[f.Name]}
+	function := &tracedFunction{Function: f, nests: nesting[f.Name], always: alwaysSleep[f.Name], signal: bySignal[f.Name]}
 	if err := errors.Join(w.learn(callEntered, function, enter.Group, enter.Event), w.learn(callReturned, function, leave.Group, leave.Event)); err != nil {
 		return err
 	}

@@ -74,40 +74,86 @@ func parseTgid(status []byte) (uint32, error) {
 	return 0, fmt.Errorf("a status without a Tgid")
 }
 
-// threadState is the letter by which proc tells a thread's state; 0: there is no such thread.
-func threadState(root string, tid uint32) byte {
-	text, err := os.ReadFile(filepath.Join(root, "proc", strconv.Itoa(int(tid)), "stat"))
+// activity is what proc tells of a thread's sleeping.
+type activity struct {
+	state    byte   // D, S, R and so on; 0: there is no such thread
+	switches uint64 // how often it gave up its CPU
+}
+
+func readActivity(root string, tid uint32) activity {
+	text, err := os.ReadFile(filepath.Join(root, "proc", strconv.Itoa(int(tid)), "status"))
 	if err != nil {
-		return 0
+		return activity{}
 	}
-	return parseState(text)
+	return parseActivity(text)
 }
 
-// parseState looks behind the name, which may hold anything.
-func parseState(stat []byte) byte {
-	if at := bytes.LastIndexByte(stat, ')'); at >= 0 && at+2 < len(stat) {
-		return stat[at+2]
+func parseActivity(status []byte) (a activity) {
+	for line := range bytes.Lines(status) {
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch string(key) {
+		case "State":
+			if len(value) > 0 {
+				a.state = value[0]
+			}
+		case "voluntary_ctxt_switches":
+			a.switches, _ = strconv.ParseUint(string(value), 10, 64)
+		}
 	}
-	return 0
+	return a
 }
 
-// sleepsIn is the innermost function of the table within which a thread sleeps, or
-// nil; known is false where its stack cannot be read, or it runs.
-func sleepsIn(root string, tid uint32, functions map[string]*tracedFunction) (in *tracedFunction, known bool) {
+// frame is a function within which a thread sleeps, and how far into it.
+type frame struct {
+	function string // without what the compiler appended
+	symbol   string
+	offset   uint64
+}
+
+// readStack is the kernel stack of a thread that sleeps, innermost first. The
+// kernel leaves out the functions of the scheduler itself, io_schedule among them.
+func readStack(root string, tid uint32) []frame {
 	text, err := os.ReadFile(filepath.Join(root, "proc", strconv.Itoa(int(tid)), "stack"))
-	if err != nil || len(bytes.TrimSpace(text)) == 0 {
-		return nil, false
+	if err != nil {
+		return nil
 	}
-	return findFunction(string(text), functions), true
+	return parseStack(string(text))
 }
 
-// findFunction reads lines such as "[<0>] io_schedule+0x46/0x70", innermost first.
-func findFunction(stack string, functions map[string]*tracedFunction) *tracedFunction {
-	for line := range strings.Lines(stack) {
-		_, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		name, _, _ = strings.Cut(name, "+")
-		name, _, _ = strings.Cut(name, ".")
-		if f := functions[name]; f != nil {
+// parseStack reads lines such as "[<0>] jbd2_log_wait_commit+0xaa/0x120 [jbd2]".
+func parseStack(text string) (stack []frame) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		symbol, place, _ := strings.Cut(fields[1], "+")
+		function, _, _ := strings.Cut(symbol, ".")
+		place, _, _ = strings.Cut(place, "/")
+		offset, _ := strconv.ParseUint(strings.TrimPrefix(place, "0x"), 16, 64)
+		stack = append(stack, frame{function, symbol, offset})
+	}
+	return stack
+}
+
+// callers are functions that sleep by one of the table that such stacks leave out.
+var callers = map[string]string{
+	"folio_wait_bit_common": "io_schedule", "wait_on_page_bit_common": "io_schedule", "bit_wait_io": "io_schedule",
+	"blk_mq_get_tag": "io_schedule", "rq_qos_wait": "io_schedule", "wbt_wait": "io_schedule", "blk_io_schedule": "io_schedule_timeout",
+	"submit_bio_wait": "io_schedule_timeout", "bio_await": "io_schedule_timeout", "bio_await_chain": "io_schedule_timeout", "blk_execute_rq": "io_schedule_timeout",
+	"blk_wait_io": "io_schedule_timeout", "balance_dirty_pages": "io_schedule_timeout", "congestion_wait": "io_schedule_timeout",
+	"__iomap_dio_rw": "io_schedule_timeout", "__blkdev_direct_IO": "io_schedule_timeout", "__blkdev_direct_IO_simple": "io_schedule_timeout", "dio_await_one": "io_schedule_timeout",
+	"blkcg_maybe_throttle_blkg": "blkcg_maybe_throttle_current", "xfs_buf_wait_unpin": "io_schedule", "__xfs_iunpin_wait": "io_schedule",
+}
+
+// findFunction is the innermost function of the table within which a thread sleeps.
+func findFunction(stack []frame, functions map[string]*tracedFunction) *tracedFunction {
+	for _, at := range stack {
+		if f := functions[at.function]; f != nil {
+			return f
+		}
+		if f := functions[callers[at.function]]; f != nil {
 			return f
 		}
 	}

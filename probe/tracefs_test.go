@@ -34,21 +34,50 @@ func TestProcIsReadAsTheKernelWritesIt(t *testing.T) {
 	if _, err := parseTgid([]byte("Name:\tx\n")); err == nil {
 		t.Error("no Tgid, no error")
 	}
-	for text, want := range map[string]byte{"12 (a) D b) D 1 1": 'D', "1 (x)": 0, "": 0, "7 (cat) S 1": 'S'} {
-		if got := parseState([]byte(text)); got != want {
-			t.Errorf("%q: %c", text, got)
+	for text, want := range map[string]activity{
+		"Name:\tState:\nState:\tD (disk sleep)\nTgid:\t7\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n": {'D', 150},
+		"State:\n": {}, "": {}, "State:\tS (sleeping)": {'S', 0},
+	} {
+		if got := parseActivity([]byte(text)); got != want {
+			t.Errorf("%q: %+v", text, got)
 		}
 	}
 	leaf, other, _ := testFunctions()
 	functions := map[string]*tracedFunction{leaf.Name: leaf, other.Name: other}
-	for stack, want := range map[string]*tracedFunction{
-		"[<0>] io_schedule+0x46/0x70\n[<0>] jbd2_log_wait_commit+0x1/0x2 [jbd2]\n":      leaf,
-		"[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n[<0>] ext4_sync_file+0x1": other,
-		"[<0>] io_schedule_x+0x46/0x70\n":                                               nil,
-		"":                                                                              nil,
+	for text, want := range map[string]*tracedFunction{
+		"[<0>] folio_wait_bit_common+0x13d/0x350\n[<0>] jbd2_log_wait_commit+0x1/0x2 [jbd2]\n": leaf,
+		"[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n[<0>] ext4_sync_file+0x1":        other,
+		"[<0>] io_schedule_x+0x46/0x70\n":                                                      nil,
+		"":                                                                                     nil,
 	} {
-		if got := findFunction(stack, functions); got != want {
-			t.Errorf("%q: %v", stack, got)
+		if got := findFunction(parseStack(text), functions); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if got := parseStack("[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n"); !slices.Equal(got, []frame{{"jbd2_log_wait_commit", "jbd2_log_wait_commit.isra.0", 0xaa}}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhoStillSleepsInACall(t *testing.T) {
+	leaf, other, _ := testFunctions()
+	fuse := &tracedFunction{Function: Function{Name: "request_wait_answer"}, signal: true}
+	for _, c := range []struct {
+		f         *tracedFunction
+		seen, now activity
+		want      bool
+	}{
+		{leaf, activity{}, activity{'D', 5}, true},
+		{leaf, activity{'D', 5}, activity{'D', 5}, true},
+		{leaf, activity{'D', 5}, activity{'D', 6}, false}, // another sleep
+		{other, activity{'D', 5}, activity{'D', 6}, true}, // it may wake and sleep again
+		{leaf, activity{'D', 5}, activity{'S', 5}, false},
+		{fuse, activity{}, activity{'S', 5}, true},
+		{fuse, activity{}, activity{'R', 5}, false},
+		{leaf, activity{'D', 5}, activity{}, false},
+	} {
+		if got := (&openCall{function: c.f, seen: c.seen}).sleepsOn(c.now); got != c.want {
+			t.Errorf("%s, %+v then %+v: %v", c.f.Name, c.seen, c.now, got)
 		}
 	}
 }

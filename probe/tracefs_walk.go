@@ -173,7 +173,7 @@ func (w *tracefsWitness) tellSite(tally *event.Tally, c *openCall) {
 const maxChecks = 1024
 
 // stillWaits says whether a call that has not returned is to be told as in
-// progress. A return may have gone missing, so the thread's own stack is asked
+// progress. A return may have gone missing, so proc is asked what the thread does
 // once the call is slow. Where it says no, the return may just be on its way to us:
 // that is decided at the next walk.
 func (w *tracefsWitness) stillWaits(tid uint32, t *tracedThread, c *openCall, checks *int) bool {
@@ -184,10 +184,9 @@ func (w *tracefsWitness) stillWaits(tid uint32, t *tracedThread, c *openCall, ch
 		return true
 	}
 	*checks--
-	in, known := sleepsIn("/", tid, w.byName)
-	switch {
-	case !known && threadState("/", tid) != 0, known && in == c.function:
-		c.doubted = 0
+	switch now := readActivity("/", tid); {
+	case c.sleepsOn(now):
+		c.seen, c.doubted = now, 0
 		return true
 	case c.doubted == 0:
 		c.doubted = w.now()
@@ -206,7 +205,7 @@ func (w *tracefsWitness) now() uint64 {
 
 // adopt learns which threads there are, and takes on waits that began before the
 // gate opened. Their return will not be seen: a walk looks whether they still wait.
-func (w *tracefsWitness) adopt(now uint64) {
+func (w *tracefsWitness) adopt(at uint64) {
 	pids := processes("/")
 	switch {
 	case w.wishes.pids != nil:
@@ -218,26 +217,37 @@ func (w *tracefsWitness) adopt(now uint64) {
 		tids, _ := threadsOf("/", pid)
 		for _, tid := range tids {
 			w.tasks.know(tid, pid)
-			if threadState("/", tid) != 'D' {
-				continue
-			}
-			if f, _ := sleepsIn("/", tid, w.byName); f != nil {
-				w.adoptCall(tid, f, now)
+			if now := readActivity("/", tid); now.state == 'D' {
+				w.adoptCall(tid, readStack("/", tid), now, at)
 			}
 		}
 	}
 }
 
-func (w *tracefsWitness) adoptCall(tid uint32, f *tracedFunction, now uint64) {
+func (w *tracefsWitness) adoptCall(tid uint32, stack []frame, now activity, at uint64) {
+	f := findFunction(stack, w.byName)
 	comm, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(int(tid)), "comm"))
-	if err != nil {
+	if f == nil || err != nil {
 		return
 	}
-	t := w.thread(tid, []byte(strings.TrimSuffix(string(comm), "\n")), now)
+	t := w.thread(tid, []byte(strings.TrimSuffix(string(comm), "\n")), at)
 	if t == nil || !t.wanted || len(t.calls) > 0 {
 		return
 	}
-	t.calls = append(t.calls, openCall{function: f, start: now, flagged: f.Flagged})
+	t.calls = append(t.calls, openCall{function: f, start: at, flagged: f.Flagged, seen: now, site: w.addresses(stack)})
+}
+
+// addresses are the frames' places, as far as symbols are known.
+func (w *tracefsWitness) addresses(stack []frame) (site []uint64) {
+	if w.address == nil {
+		return nil
+	}
+	for _, at := range stack {
+		if begin, ok := w.address(at.symbol); ok {
+			site = append(site, begin+at.offset)
+		}
+	}
+	return site
 }
 
 // forgetGone drops threads whose end was not seen, as after lost events.

@@ -16,10 +16,11 @@ import (
 )
 
 type cli struct {
-	Watch  watchCmd  `cmd:"" default:"withargs" help:"Show who waits for I/O, live or as a report; with -- COMMAND, around a command."`
-	Causes causesCmd `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
-	Doctor doctorCmd `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
-	Fields fieldsCmd `cmd:"" help:"List the fields of all views, or print the JSON schema."`
+	Watch   watchCmd   `cmd:"" default:"withargs" help:"Show who waits for I/O, live or as a report; with -- COMMAND, around a command."`
+	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
+	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
+	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
+	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
 	Version bool `short:"V" help:"Print the version."`
 }
