@@ -51,6 +51,7 @@ func kernelBTF(path string) (spec *btf.Spec, own bool, err error) {
 func choose(o *Options) (Witness, error) {
 	// Before 5.11 maps count against RLIMIT_MEMLOCK; a failure shows at the map, with its own reason.
 	_ = rlimit.RemoveMemlock()
+	removeLeftovers()
 	types, own, noTypes := kernelBTF(o.BTF)
 	if noTypes != nil && !errors.Is(noTypes, ErrUnsupported) {
 		return nil, noTypes
@@ -84,6 +85,17 @@ func choose(o *Options) (Witness, error) {
 		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
 	}
 	return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(refused, "; "))
+}
+
+// removeLeftovers takes away what killed runs have left in tracefs; what hinders
+// that is of interest only to means that need it, and said by them.
+func removeLeftovers() {
+	fs, err := tracefs.Open("/")
+	if err != nil {
+		return
+	}
+	defer fs.Close()
+	_, _ = fs.Cleanup()
 }
 
 // reason shortens a verifier's log to what a person can act on.
