@@ -168,7 +168,9 @@ func (w *bpfWitness) SetAddresses(address func(symbol string) (uint64, bool)) er
 	}
 	var functions [64]uint64
 	for i, f := range Functions {
-		functions[i], _ = address(symbols()[f.Name])
+		if names := symbols()[f.Name]; len(names) > 0 {
+			functions[i], _ = address(names[0])
+		}
 	}
 	return w.set("function_address", functions)
 }

@@ -92,7 +92,10 @@ func (w *bpfWitness) attachMulti() error {
 	var present []string
 	var cookies []uint64
 	for number, f := range Functions {
-		if symbol := symbols()[f.Name]; symbol != "" && w.options.wants(f) {
+		if !w.options.wants(f) {
+			continue
+		}
+		for _, symbol := range symbols()[f.Name] {
 			present, cookies = append(present, symbol), append(cookies, uint64(number))
 		}
 	}
@@ -130,8 +133,8 @@ func (w *bpfWitness) attachCall(spec *ebpf.CollectionSpec, types *btf.Spec, numb
 	if w.means == Kretprobe {
 		enterName, leaveName = "enter_kprobe", "leave_kretprobe"
 	}
-	symbol := symbols()[f.Name]
-	if symbol == "" {
+	names := symbols()[f.Name]
+	if len(names) == 0 {
 		return fmt.Errorf("this kernel has no such function, or has it inlined: %w", os.ErrNotExist)
 	}
 	own := &ebpf.CollectionSpec{
@@ -154,9 +157,12 @@ func (w *bpfWitness) attachCall(spec *ebpf.CollectionSpec, types *btf.Spec, numb
 			func() (link.Link, error) { return link.AttachTracing(link.TracingOptions{Program: leave}) },
 			func() (link.Link, error) { return link.AttachTracing(link.TracingOptions{Program: enter}) })
 	}
-	return w.attachBoth(
-		func() (link.Link, error) { return w.kretprobe(symbol, leave) },
-		func() (link.Link, error) { return link.Kprobe(symbol, enter, nil) })
+	for _, symbol := range names {
+		err = errors.Join(err, w.attachBoth(
+			func() (link.Link, error) { return w.kretprobe(symbol, leave) },
+			func() (link.Link, error) { return link.Kprobe(symbol, enter, nil) }))
+	}
+	return err
 }
 
 func (w *bpfWitness) attachBoth(leave, enter func() (link.Link, error)) error {

@@ -22,7 +22,7 @@ func TestVerdictsAreTrue(t *testing.T) {
 	logReport(t, r)
 	used := false
 	for _, m := range preference {
-		w, err := Open(Options{Via: m})
+		w, err := Open(Options{Via: m, Functions: oneFunction()})
 		if err == nil {
 			w.Close()
 		}

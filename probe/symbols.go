@@ -3,60 +3,34 @@
 package probe
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/iowitness/iowitness/kernel"
 )
 
-// symbols are the kernel's functions that bear a name of the table, or are a
-// variant of one that the compiler made.
-var symbols = sync.OnceValue(func() map[string]string {
-	f, err := os.Open("/proc/kallsyms")
+// symbols are, for each function of the table that this kernel has, the names to
+// probe it by: its own, or all that the compiler made of it.
+var symbols = sync.OnceValue(func() map[string][]string {
+	targets, err := kernel.FindTargets("/", functionNames())
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	return functionSymbols(f)
+	return functionSymbols(targets)
 })
 
-// variants are the marks of functions that the compiler has changed but still
-// are entered and left as in the source; ".cold" is only a part of one.
-var variants = []string{".isra.", ".constprop.", ".part."}
-
-// functionSymbols finds the table's functions in /proc/kallsyms: the symbol by name.
-func functionSymbols(kallsyms io.Reader) map[string]string {
-	found := map[string]string{}
-	wanted := map[string]bool{}
-	for _, f := range Functions {
-		wanted[f.Name] = true
-	}
-	for lines := bufio.NewScanner(kallsyms); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 3 || fields[1] != "t" && fields[1] != "T" {
-			continue
-		}
-		symbol := fields[2]
-		name, _, changed := strings.Cut(symbol, ".")
-		if !wanted[name] || changed && !isVariant(symbol) {
-			continue
-		}
-		if _, have := found[name]; !have || !changed {
-			found[name] = symbol
+func functionSymbols(targets []kernel.Target) map[string][]string {
+	found := map[string][]string{}
+	for _, t := range targets {
+		for _, s := range t.Taken() {
+			if _, denied := Denied(s.Name); !denied {
+				found[t.Name] = append(found[t.Name], s.Name)
+			}
 		}
 	}
 	return found
-}
-
-func isVariant(symbol string) bool {
-	for _, v := range variants {
-		if strings.Contains(symbol, v) && !strings.Contains(symbol, ".cold") {
-			return true
-		}
-	}
-	return false
 }
 
 // ownGroup names what we make in tracefs, so that what a killed run leaves behind is known as ours.

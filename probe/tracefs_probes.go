@@ -61,16 +61,15 @@ func (w *tracefsWitness) makeProbes() error {
 		if !w.options.wants(f) {
 			continue
 		}
-		symbol := symbols()[f.Name]
-		if symbol == "" {
-			if f.Module == "" {
-				absent = append(absent, f.Name)
-			}
-			continue
+		names := symbols()[f.Name]
+		if len(names) == 0 && f.Module == "" {
+			absent = append(absent, f.Name)
 		}
-		if err := w.makePair(f, symbol, active); err != nil {
-			refused = errors.Join(refused, err)
-			w.note("%s (%s) is not witnessed: %v", f.Name, f.Witness, err)
+		for variant, symbol := range names {
+			if err := w.makePair(f, variant, symbol, active); err != nil {
+				refused = errors.Join(refused, err)
+				w.note("%s (%s) is not witnessed: %v", symbol, f.Witness, err)
+			}
 		}
 	}
 	if len(absent) > 0 {
@@ -90,9 +89,13 @@ func (w *tracefsWitness) group(role string) string { return w.owner.String() + "
 
 // makePair makes a function's probes, the return first: of two probes in one
 // place the younger is hit first, and the entry must see the stack before the return is put off.
-func (w *tracefsWitness) makePair(f Function, symbol string, active int) error {
-	leave := tracefs.Probe{Group: w.group("out"), Event: tracefs.EventName(w.owner, f.Name, "out"), Symbol: symbol, Return: true, MaxActive: active}
-	enter := tracefs.Probe{Group: w.group("in"), Event: tracefs.EventName(w.owner, f.Name, "in"), Symbol: symbol, Fetch: entryFetch}
+func (w *tracefsWitness) makePair(f Function, variant int, symbol string, active int) error {
+	name := f.Name
+	if variant > 0 {
+		name = fmt.Sprintf("%s_%d", f.Name, variant)
+	}
+	leave := tracefs.Probe{Group: w.group("out"), Event: tracefs.EventName(w.owner, name, "out"), Symbol: symbol, Return: true, MaxActive: active}
+	enter := tracefs.Probe{Group: w.group("in"), Event: tracefs.EventName(w.owner, name, "in"), Symbol: symbol, Fetch: entryFetch}
 	made, err := w.fs.AddProbe(leave)
 	if err != nil {
 		return err

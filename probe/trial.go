@@ -228,12 +228,13 @@ func (l *liveTrial) together(symbols []string) error {
 	return attached.Close()
 }
 
-// whole opens the means as a run does, and closes it before it has begun.
+// whole opens the means as a run does, and closes it before it has begun. Of the
+// functions it takes one: each has a trial of its own, and takes its time.
 func (l *liveTrial) whole(m Means) (notes []string, err error) {
-	if !slices.Contains(byTracepoints, m) {
+	if !slices.Contains(preference, m) || !describe(m).bpf {
 		return nil, nil
 	}
-	o := Options{Via: m, BTF: l.options.BTF}
+	o := Options{Via: m, BTF: l.options.BTF, Functions: oneFunction()}
 	o.fill()
 	types, own, err := kernelBTF(o.BTF)
 	if err != nil {
@@ -245,6 +246,16 @@ func (l *liveTrial) whole(m Means) (notes []string, err error) {
 	}
 	notes = w.Facts().Notes
 	return notes, w.Close()
+}
+
+// oneFunction is the first of the table that this kernel has.
+func oneFunction() []string {
+	for _, f := range Functions {
+		if len(symbols()[f.Name]) > 0 {
+			return []string{f.Name}
+		}
+	}
+	return nil
 }
 
 func (l *liveTrial) tracefs(names []string) (place string, traceable kernel.Listing) {

@@ -40,7 +40,7 @@ func LockedDown() *diagnosis.Report {
 
 // Hostile is a host whose names try to break views.
 func Hostile() *diagnosis.Report {
-	const evil = "\x1b[2J</script>\"\n\xff‮"
+	const evil = "\x1b[2J</script>\"\n\xff\u202e"
 	return &diagnosis.Report{
 		Version: evil, Kernel: evil,
 		Means: []diagnosis.Means{
