@@ -24,23 +24,22 @@ func Diagnose(root string, o DiagnoseOptions) *diagnosis.Report {
 func diagnose(e *evidence, t trial, o DiagnoseOptions) *diagnosis.Report {
 	e.ask(t)
 	r := &diagnosis.Report{Version: o.Version, Kernel: e.facts.Release}
-	errs := map[Means]error{}
+	verdicts := map[Means]diagnosis.Verdict{}
 	for i := range Descriptions {
 		d := &Descriptions[i]
-		m, err := e.judge(d, t)
-		errs[d.Means] = err
+		m := e.judge(d, t)
+		verdicts[d.Means] = m.Verdict
 		r.Means = append(r.Means, m)
 	}
 	markUsed(r.Means)
-	r.Functions = e.functions(t, errs)
+	r.Functions = e.functions(t, verdicts)
 	r.Facts = e.tellFacts()
 	r.Notes = e.notes()
 	return r
 }
 
-// judge tries a means and, if the smallest thing works, all that iowitness attaches by it.
-// The error is that of the smallest thing.
-func (e *evidence) judge(d *Description, t trial) (diagnosis.Means, error) {
+// judge tries a means and, if the smallest thing works, what iowitness attaches by it.
+func (e *evidence) judge(d *Description, t trial) diagnosis.Means {
 	m := diagnosis.Means{ID: string(d.Means), Title: d.Title, Verdict: diagnosis.Usable, Needs: d.Needs, Loses: d.Loses}
 	err := t.means(d.Means)
 	switch {
@@ -50,6 +49,8 @@ func (e *evidence) judge(d *Description, t trial) (diagnosis.Means, error) {
 		m.Verdict, m.Reason = e.explain(d, err)
 	case d.Means == Kmod && e.cannotBuild() != "":
 		m.Verdict, m.Reason = diagnosis.Unusable, e.cannotBuild()
+	case d.bpf && e.has.ReadKernel == kernel.Absent:
+		m.Verdict, m.Reason = diagnosis.Unusable, e.cannotRead()
 	default:
 		notes, whole := t.whole(d.Means)
 		m.Notes = notes
@@ -57,7 +58,7 @@ func (e *evidence) judge(d *Description, t trial) (diagnosis.Means, error) {
 			m.Verdict, m.Reason = e.explainWhole(d, whole)
 		}
 	}
-	return m, err
+	return m
 }
 
 // markUsed finds what a run without --via takes.

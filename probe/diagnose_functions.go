@@ -16,12 +16,12 @@ import (
 
 // functions tells of each target whether it is there and which means can witness
 // it. One that cannot be witnessed never keeps the others from it.
-func (e *evidence) functions(t trial, errs map[Means]error) []diagnosis.Function {
+func (e *evidence) functions(t trial, verdicts map[Means]diagnosis.Verdict) []diagnosis.Function {
 	all := make([]diagnosis.Function, len(Functions))
 	for i := range Functions {
 		all[i] = e.describeFunction(&Functions[i], e.target(i))
 	}
-	together := errs[Kretprobe] == nil && e.has.KprobeMulti == kernel.On && t.together(unopposed(all)) == nil
+	together := verdicts[Kretprobe] == diagnosis.Usable && e.has.KprobeMulti == kernel.On && t.together(unopposed(all)) == nil
 	for i := range all {
 		for j := range Descriptions {
 			d := &Descriptions[j]
@@ -32,8 +32,8 @@ func (e *evidence) functions(t trial, errs map[Means]error) []diagnosis.Function
 			m.Reason = e.refuseFunction(d, &all[i], e.target(i))
 			switch {
 			case m.Reason != "":
-			case errs[d.Means] != nil:
-				m.Verdict, _ = e.explain(d, errs[d.Means])
+			case verdicts[d.Means] != diagnosis.Usable:
+				m.Verdict = verdicts[d.Means]
 				m.Reason = string(d.Means) + " is not usable here"
 			case d.Means == Kretprobe && together && all[i].Copies == 1:
 				m.Verdict = diagnosis.Usable

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/iowitness/iowitness/diagnosis"
@@ -15,10 +16,13 @@ import (
 	"github.com/iowitness/iowitness/tracefs"
 )
 
+// thisHost is diagnosed once: in an emulated guest that takes half a minute.
+var thisHost = sync.OnceValue(func() *diagnosis.Report { return Diagnose("/", DiagnoseOptions{}) })
+
 // TestVerdictsAreTrue: what is said of a means is what becomes of opening it.
 func TestVerdictsAreTrue(t *testing.T) {
 	lab.NeedRoot(t)
-	r := Diagnose("/", DiagnoseOptions{})
+	r := thisHost()
 	logReport(t, r)
 	used := false
 	for _, m := range preference {
@@ -60,7 +64,7 @@ func TestReasonsAreThoseOfThisKernel(t *testing.T) {
 	lab.NeedRoot(t)
 	facts := kernel.Read("/")
 	config := kernel.ReadConfig("/", facts.Release, configOptions())
-	r := Diagnose("/", DiagnoseOptions{})
+	r := thisHost()
 	if config.Option("CONFIG_KPROBES") == kernel.Absent {
 		for _, m := range []Means{Kretprobe, Tracefs, Kmod} {
 			if d := meansOf(t, r, m); d.Verdict != diagnosis.Unusable || !strings.Contains(d.Reason, "CONFIG_KPROBES") {
@@ -83,7 +87,7 @@ func TestGuest(t *testing.T) {
 	if !lab.Guest() {
 		t.Skip("not in a guest of the lab")
 	}
-	r := Diagnose("/", DiagnoseOptions{})
+	r := thisHost()
 	trial := newLiveTrial(DiagnoseOptions{})
 	switch kernel.Read("/").Lockdown {
 	case confidential:

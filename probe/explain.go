@@ -21,7 +21,7 @@ const (
 	ftraceOff     = "kernel.ftrace_enabled is 0, which stops fexit, kprobe.multi and function tracing for everybody: sysctl kernel.ftrace_enabled=1"
 	kprobesOff    = "all kprobes are switched off: echo 1 > /sys/kernel/debug/kprobes/enabled"
 	confidential  = "confidentiality"
-	noKernelReads = "kernel lockdown (confidentiality) forbids BPF to read kernel memory"
+	noKernelReads = "BPF programs may not read kernel memory, as a trial showed"
 )
 
 // explain says why a means failed: first what no privilege changes, then what
@@ -46,14 +46,22 @@ func (e *evidence) explainWhole(d *Description, err error) (diagnosis.Verdict, s
 	switch {
 	case e.facts.BTF != kernel.On && e.btfFile == "" && d.bpf:
 		return diagnosis.Unusable, noBTF
-	case e.has.ReadKernel != kernel.On && e.facts.Lockdown == confidential:
-		return diagnosis.Unusable, noKernelReads + ": boot without lockdown=confidentiality"
 	case e.has.RingBuffer == kernel.Absent && d.bpf:
 		return diagnosis.Unusable, "the kernel has no BPF ring buffers (5.8)"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return e.refused(d)
 	}
 	return diagnosis.Unusable, "the smallest program of this kind works, but not iowitness's own: " + plain(err)
+}
+
+// cannotRead says who keeps BPF from reading kernel memory by address, without
+// which names and stacks cannot be had. Some
+// kernels load programs that do, and fail each read.
+func (e *evidence) cannotRead() string {
+	if e.facts.Lockdown == confidential {
+		return noKernelReads + ": kernel lockdown (confidentiality) forbids it: boot without lockdown=confidentiality"
+	}
+	return noKernelReads
 }
 
 // impossible are reasons that are certain without a trial.
