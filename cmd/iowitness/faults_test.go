@@ -29,7 +29,7 @@ func eachFault(t *testing.T, do func(t *testing.T, device lab.Device, flags []st
 	device := lab.NullBlk(t, 3*time.Millisecond)
 	for _, via := range faultMeans {
 		t.Run(via, func(t *testing.T) {
-			flags := []string{"--via", via, "--functions", "io_schedule,io_schedule_timeout"}
+			flags := []string{"--max-cost", "0", "--via", via, "--functions", "io_schedule,io_schedule_timeout"}
 			if r := runIt(t, append(flags, "--for", "100ms")...); r.status == exitUnsupported {
 				if via != "kmod" { // whose module is only there if it could be built
 					t.Error(r.err)
