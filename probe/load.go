@@ -62,15 +62,18 @@ func choose(o *Options) (Witness, error) {
 	}
 	var refused []string
 	for _, via := range means {
-		if noTypes != nil && via != Tracefs {
+		if noTypes != nil && via != Tracefs && via != Taskstats {
 			refused = append(refused, fmt.Sprintf("%s: %v", via, noTypes))
 			continue
 		}
 		var w Witness
 		var err error
-		if via == Tracefs {
+		switch via {
+		case Tracefs:
 			w, err = openTracefs(o)
-		} else {
+		case Taskstats:
+			w, err = openCoarse(o, refused)
+		default:
 			w, err = openBPF(o, via, types, own)
 		}
 		if err == nil {

@@ -37,12 +37,15 @@ type Options struct {
 	Functions   []string   // of the table, for means by entry and return; empty: all
 	MaxActive   int        // threads that may sleep in a probed function at once; 0: by the number of CPUs
 	States      uint32     // threads in the hash of states, where there is no task storage; default 16,384
+	Polls       uint32     // of /proc a second, by the means taskstats; default 20
+	PollBudget  float64    // percent of one CPU that they may cost: beyond it there are fewer; default 1
 }
 
 // Cgroup is a cgroup to watch. Ids are unique only within a hierarchy.
 type Cgroup struct {
 	ID         uint64 // kernfs id: the inode of its directory; 0: no filter
 	Controller string // of the v1 hierarchy, such as "memory" or "blkio"; "" is the unified one
+	Path       string // within the hierarchy, as /proc/PID/cgroup tells it
 }
 
 func (o *Options) fill() {
@@ -59,6 +62,10 @@ func (o *Options) fill() {
 	def(&o.Budget, 4000)
 	def(&o.RingBytes, 2<<20)
 	def(&o.States, 16384)
+	def(&o.Polls, 20)
+	if o.PollBudget <= 0 {
+		o.PollBudget = 1
+	}
 }
 
 // configure writes the options into the programs' constants.

@@ -301,7 +301,7 @@ func TestFilters(t *testing.T) {
 		wanted  func(*exec.Cmd)
 	}{
 		"comm":   {Options{Comm: "fifteen-and-more-letters"}, renamed},
-		"cgroup": {Options{Cgroup: Cgroup{info.Sys().(*syscall.Stat_t).Ino, "blkio"}}, inCgroup(cgroup)},
+		"cgroup": {Options{Cgroup: Cgroup{ID: info.Sys().(*syscall.Stat_t).Ino, Controller: "blkio", Path: "/" + filepath.Base(cgroup)}}, inCgroup(cgroup)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			work := lab.Workload{Name: "direct_read", Args: []string{device.Path, "50"}}

@@ -69,8 +69,11 @@ type Facts struct {
 	RunQueueInside bool
 	// OwnMeter: what it costs is measured all the time, at no price worth mentioning.
 	OwnMeter bool
+	// RunQueueUnknown: it is neither told apart nor part of the waiting time.
+	RunQueueUnknown bool
 	// Estimated: every figure is an estimate, counts included.
 	Estimated bool
+	Refused   []string // why no better means is used, where none was asked for
 	Notes     []string // what cannot be witnessed here, in sentences
 }
 

@@ -29,10 +29,13 @@ func pointers(threads []blame.Thread) iter.Seq[*blame.Thread] {
 
 func build(iv *Interval, threads iter.Seq[*blame.Thread], names Names, options Options) *Snapshot {
 	options.normalize()
-	b := &builder{threads: threads, names: newNameCache(names), options: options}
+	b := &builder{
+		threads: threads, names: newNameCache(names), options: options,
+		estimated: iv.Estimated, runQueueUnknown: iv.RunQueueUnknown,
+	}
 	s := &Snapshot{
 		Version: iv.Version, Kernel: iv.Kernel, Means: iv.Means, Start: iv.Start, End: iv.End, Wall: iv.Wall, Coverage: iv.Coverage,
-		By: options.By, Scope: iv.Scope, Filtered: options.filtered(), Lost: iv.Lost, Cost: iv.Cost,
+		By: options.By, Estimated: iv.Estimated, Scope: iv.Scope, Filtered: options.filtered(), Lost: iv.Lost, Cost: iv.Cost,
 		Notes: iv.Notes, SlowNS: iv.SlowNS, SampleEvery: iv.SampleEvery,
 	}
 	s.Coverage.Elapsed = max(s.Coverage.Elapsed, s.Wall)

@@ -12,18 +12,19 @@ import (
 type chargeKey struct {
 	cause   blame.Cause
 	flagged bool
+	unknown bool // whether it is flagged
 	device  event.Dev
 	syscall int32
 	file    event.File
 }
 
 func (k *chargeKey) same(o *chargeKey) bool {
-	return k.cause == o.cause && k.flagged == o.flagged && k.device == o.device && k.syscall == o.syscall &&
+	return k.cause == o.cause && k.flagged == o.flagged && k.unknown == o.unknown && k.device == o.device && k.syscall == o.syscall &&
 		idOf(&k.file) == idOf(&o.file)
 }
 
 func keyOfCharge(c *blame.Charge) chargeKey {
-	return chargeKey{c.Cause, c.Flagged, c.Device, c.Syscall, c.File}
+	return chargeKey{c.Cause, c.Flagged, c.FlagUnknown, c.Device, c.Syscall, c.File}
 }
 
 // charge sums up charges that have a key in common.
@@ -103,7 +104,7 @@ func (c *charge) merge(o *charge) {
 
 func (c *charge) blame() blame.Charge {
 	return blame.Charge{
-		Cause: c.cause, Flagged: c.flagged, Device: c.device, DeviceSource: c.source, File: c.file, Syscall: c.syscall, Stack: c.stack,
+		Cause: c.cause, Flagged: c.flagged, FlagUnknown: c.unknown, Device: c.device, DeviceSource: c.source, File: c.file, Syscall: c.syscall, Stack: c.stack,
 		Count: c.count, Blocked: c.blocked, RunQueue: c.queued, Max: c.max, Hist: c.hist, Seen: c.seen, Joined: c.joined, Sampled: c.sampled,
 	}
 }

@@ -171,18 +171,18 @@ var RowFields = []Field{
 	},
 	{
 		ID: "runqueue_ns", Title: "RUNQ", Unit: Nanoseconds, Kind: Integer, Where: InJSON | InTable, Right: true, Width: 7, Priority: 40, Estimable: true,
-		Help:  "Time from being woken to running again: waiting for a CPU, not for I/O, and not part of the total.",
-		Value: func(r *Row) Value { return integer(r.RunQueue) },
+		Help:  "Time from being woken to running again: waiting for a CPU, not for I/O, and not part of the total; unknown by some means.",
+		Value: func(r *Row) Value { return integerIf(!r.RunQueueUnknown, r.RunQueue) },
 	},
 	{
 		ID: "flagged", Title: "IOWAIT", Kind: Boolean, Where: InJSON | InTable, Width: 6, Priority: 62,
-		Help:  "Whether the kernel calls the waiting iowait: yes, no or the share that is; in JSON, true if at least half of it is.",
-		Value: func(r *Row) Value { return Value{Known: r.Total > 0, Bool: r.FlaggedMostly()} },
+		Help:  "Whether the kernel calls the waiting iowait: yes, no or the share that is; in JSON, true if at least half of it is. Unknown where the means does not tell.",
+		Value: func(r *Row) Value { return Value{Known: r.FlagKnown(), Bool: r.FlaggedMostly()} },
 	},
 	{
 		ID: "flagged_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Estimable: true,
-		Help:  "Part of total_ns that the kernel calls iowait.",
-		Value: func(r *Row) Value { return integer(r.FlaggedNS) },
+		Help:  "Part of total_ns that the kernel calls iowait; unknown where the means does not tell.",
+		Value: func(r *Row) Value { return integerIf(!flagUnknown(r.FlagUnknownNS, r.Total), r.FlaggedNS) },
 	},
 	{
 		ID: "exact", Kind: Boolean, Where: InJSON,
@@ -203,7 +203,7 @@ var RowFields = []Field{
 	},
 	{
 		ID: "bands", Kind: Object, Where: InJSON,
-		Help: "Number of waits below 1 ms, 1 to 10, 10 to 100 and above 100 ms; told from the histogram, so approximate at the edges.",
+		Help: "Number of waits below 1 ms, 1 to 10, 10 to 100 and above 100 ms; told from the histogram, so approximate at the edges; null where single waits are not told.",
 	},
 	{
 		ID: "causes", Kind: List, Where: InJSON,

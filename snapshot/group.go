@@ -58,6 +58,7 @@ func newGroup(stacks int) *group {
 func (g *group) add(p *part) {
 	r := &g.row
 	r.Exact = r.Exact && p.exact
+	r.FlagUnknownNS += p.unknown
 	r.Count += p.count
 	r.Total += p.blocked
 	r.FlaggedNS += p.flagged
@@ -125,6 +126,7 @@ func (g *group) addStack(cause blame.Cause, frames []string, ns uint64) {
 // finish turns what was gathered into a row.
 func (g *group) finish(b *builder, wall uint64) Row {
 	r := &g.row
+	r.RunQueueUnknown = b.runQueueUnknown
 	r.WallPercent = percent(r.Total, wall)
 	r.P50 = EstimateQuantile(&r.Hist, 0.50, r.Max)
 	r.P99 = EstimateQuantile(&r.Hist, 0.99, r.Max)

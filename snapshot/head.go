@@ -12,11 +12,12 @@ import (
 // all threads of the interval, whatever the options leave out.
 type Head struct {
 	System
-	StorageNS   uint64 // waited for storage
-	UnflaggedNS uint64 // of StorageNS: not called iowait by the kernel
-	OtherNS     uint64 // waits that are not for storage, such as io_uring's for work
-	Largest     *Largest
-	wall        uint64
+	StorageNS     uint64 // waited for storage
+	UnflaggedNS   uint64 // of StorageNS: not called iowait by the kernel
+	FlagUnknownNS uint64 // of StorageNS, beside UnflaggedNS: it may be iowait or not
+	OtherNS       uint64 // waits that are not for storage, such as io_uring's for work
+	Largest       *Largest
+	wall          uint64
 }
 
 // ThreadSeconds is how many threads waited for storage on average: the seconds
@@ -28,6 +29,9 @@ func (h *Head) OtherSeconds() float64 { return percent(h.OtherNS, h.wall) / 100 
 
 // UnflaggedPercent is the share of StorageNS that the kernel does not call iowait.
 func (h *Head) UnflaggedPercent() float64 { return percent(h.UnflaggedNS, h.StorageNS) }
+
+// FlagKnown says that somebody waited for storage, and that it is known how much of it is iowait.
+func (h *Head) FlagKnown() bool { return h.StorageNS > 0 && !flagUnknown(h.FlagUnknownNS, h.StorageNS) }
 
 // Largest is the process that waited most for storage or, where none did, that waited most.
 type Largest struct {
@@ -57,6 +61,9 @@ func (h *Head) add(c *blame.Charge) {
 		h.OtherNS += c.Blocked
 	case c.Flagged:
 		h.StorageNS += c.Blocked
+	case c.FlagUnknown:
+		h.StorageNS += c.Blocked
+		h.FlagUnknownNS += c.Blocked
 	default:
 		h.StorageNS += c.Blocked
 		h.UnflaggedNS += c.Blocked

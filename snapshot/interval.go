@@ -13,20 +13,24 @@ import (
 
 // Interval is all that was witnessed in one stretch of time.
 type Interval struct {
-	Version     string // of iowitness
-	Kernel      string // release
-	Means       map[string]string
-	Start, End  time.Time
-	Wall        time.Duration // witnessed: the gate was open
-	Coverage    Coverage
-	Threads     []blame.Thread
-	System      System
-	Lost        []Loss
-	Cost        Cost
-	Notes       []string // sentences: what could not be witnessed, and the way out
-	Scope       string   // what the kernel side was told to witness, such as "pid 4711"; empty: everything
-	SlowNS      uint64   // every wait of at least this many ns has its stack taken,
-	SampleEvery uint64   // and one in this many of the shorter ones
+	Version    string // of iowitness
+	Kernel     string // release
+	Means      map[string]string
+	Start, End time.Time
+	Wall       time.Duration // witnessed: the gate was open
+	Coverage   Coverage
+	Threads    []blame.Thread
+	System     System
+	Lost       []Loss
+	Cost       Cost
+	Notes      []string // sentences: what could not be witnessed, and the way out
+	// Estimated says that every figure is an estimate, counts included: the means does not see each wait.
+	Estimated bool
+	// RunQueueUnknown says that the delay from wake-up to running is not known.
+	RunQueueUnknown bool
+	Scope           string // what the kernel side was told to witness, such as "pid 4711"; empty: everything
+	SlowNS          uint64 // every wait of at least this many ns has its stack taken,
+	SampleEvery     uint64 // and one in this many of the shorter ones
 }
 
 // Coverage is how much of an interval was witnessed, and how finely.

@@ -52,7 +52,7 @@ func (w waiting) named(names *nameCache) InProgress {
 	who := processWho(w.pid, w.comm, names)
 	who.TID, who.Comm = w.tid, w.comm
 	return InProgress{
-		Who: who, Age: p.Age, Adopted: p.Adopted, Flagged: p.Flagged, Woken: p.Woken,
+		Who: who, Age: p.Age, Adopted: p.Adopted, Flagged: p.Flagged, FlagUnknown: p.FlagUnknown, Woken: p.Woken,
 		Cause: p.Cause, Syscall: names.Syscall(p.Syscall),
 		Device: names.Device(p.Device), DeviceSource: p.DeviceSource,
 		File: names.File(p.File, w.pid), Inode: p.File.Ino, FileSource: p.File.Source,

@@ -19,6 +19,7 @@ type Snapshot struct {
 	Wall        time.Duration
 	Coverage    Coverage
 	By          []Key
+	Estimated   bool   // see Interval
 	Scope       string // see Interval
 	Filtered    bool   // the options left threads or waits out of Rows, Splits, Largest and InProgress
 	Head        Head
@@ -58,6 +59,9 @@ type Row struct {
 	Threads   int
 	Processes int
 	Exact     bool // Count, Total, Max, RunQueue, FlaggedNS and Hist are no estimates
+	// What is not known is told as 0 elsewhere.
+	FlagUnknownNS   uint64 // of Total: not in FlaggedNS, but the kernel may call it iowait
+	RunQueueUnknown bool
 
 	Count       uint64
 	Total       uint64 // ns; what waits in progress took within the interval is included
@@ -136,6 +140,7 @@ type InProgress struct {
 	Age          uint64 // ns
 	Adopted      bool   // Age is an estimate
 	Flagged      bool
+	FlagUnknown  bool // it may be flagged
 	Woken        bool // woken, waits for a CPU
 	Cause        blame.Cause
 	Syscall      string
@@ -147,5 +152,13 @@ type InProgress struct {
 	Stack        []string
 }
 
+// flagUnknown says that a part too large to be passed over may be iowait or not.
+func flagUnknown(unknown, whole uint64) bool { return unknown > whole/10 }
+
+// FlagKnown says that it is known how much of the row's waiting the kernel calls iowait.
+func (r *Row) FlagKnown() bool { return r.Total > 0 && !flagUnknown(r.FlagUnknownNS, r.Total) }
+
 // FlaggedMostly says whether the kernel calls at least half of the row's waiting iowait.
-func (r *Row) FlaggedMostly() bool { return r.FlaggedNS > 0 && r.FlaggedNS >= r.Total-r.FlaggedNS }
+func (r *Row) FlaggedMostly() bool {
+	return r.FlaggedNS > 0 && r.FlaggedNS >= r.Total-min(r.FlaggedNS, r.Total)
+}

@@ -53,6 +53,7 @@ type part struct {
 	max     uint64
 	hist    event.Hist
 	charges []blame.Charge
+	unknown uint64 // ns of blocked that may be flagged too
 	rest    uint64 // ns of blocked that no charge explains
 	pending *blame.Pending
 }
@@ -63,6 +64,8 @@ type builder struct {
 	threads iter.Seq[*blame.Thread]
 	names   *nameCache
 	options Options
+
+	estimated, runQueueUnknown bool // see Interval
 }
 
 type visitor func(groupKey, *part)
@@ -75,16 +78,26 @@ func (b *builder) visit(by []Key, fromCharges bool, do visitor) {
 		if fromCharges {
 			b.visitCharges(by, t, do)
 		} else {
-			do(b.keyOf(by, t, nil), wholeThread(t))
+			do(b.keyOf(by, t, nil), b.wholeThread(t))
 		}
 	}
 }
 
-func wholeThread(t *blame.Thread) *part {
+func (b *builder) wholeThread(t *blame.Thread) *part {
 	return &part{
-		thread: t, exact: true, count: t.Count, blocked: t.Blocked, flagged: t.FlaggedBlocked, queued: t.RunQueue,
+		thread: t, exact: !b.estimated, unknown: unknownNS(t.Charges), count: t.Count, blocked: t.Blocked, flagged: t.FlaggedBlocked, queued: t.RunQueue,
 		max: t.Max, hist: t.Hist, charges: t.Charges, rest: unexplained(t), pending: t.Pending,
 	}
+}
+
+// unknownNS is the time of charges that the kernel may call iowait or not.
+func unknownNS(charges []blame.Charge) (ns uint64) {
+	for i := range charges {
+		if charges[i].FlagUnknown {
+			ns += charges[i].Blocked
+		}
+	}
+	return ns
 }
 
 // unexplained keeps the ledger balanced should an account leave something out.
@@ -99,22 +112,22 @@ func unexplained(t *blame.Thread) uint64 {
 func (b *builder) visitCharges(by []Key, t *blame.Thread, do visitor) {
 	for i := range t.Charges {
 		if c := &t.Charges[i]; b.options.wantsCause(c.Cause) {
-			do(b.keyOf(by, t, c), chargePart(t, t.Charges[i:i+1]))
+			do(b.keyOf(by, t, c), b.chargePart(t, t.Charges[i:i+1]))
 		}
 	}
 	if rest := unexplained(t); rest > 0 && b.options.wantsCause(blame.Unattributed) {
-		do(b.keyOf(by, t, &blame.Charge{Cause: blame.Unattributed}), &part{thread: t, exact: true, blocked: rest, rest: rest})
+		do(b.keyOf(by, t, &blame.Charge{Cause: blame.Unattributed}), &part{thread: t, exact: !b.estimated, blocked: rest, rest: rest})
 	}
 	if p := t.Pending; p != nil && b.options.wantsCause(p.Cause) {
 		like := blame.Charge{Cause: p.Cause, Device: p.Device, DeviceSource: p.DeviceSource, File: p.File}
-		do(b.keyOf(by, t, &like), &part{thread: t, exact: true, max: p.Age, pending: p})
+		do(b.keyOf(by, t, &like), &part{thread: t, exact: !b.estimated, max: p.Age, pending: p})
 	}
 }
 
-func chargePart(t *blame.Thread, one []blame.Charge) *part {
+func (b *builder) chargePart(t *blame.Thread, one []blame.Charge) *part {
 	c := &one[0]
 	p := &part{
-		thread: t, exact: !c.Sampled, count: c.Count, blocked: c.Blocked, queued: c.RunQueue,
+		thread: t, exact: !c.Sampled && !b.estimated, unknown: unknownNS(one), count: c.Count, blocked: c.Blocked, queued: c.RunQueue,
 		max: c.Max, hist: c.Hist, charges: one,
 	}
 	if c.Flagged {

@@ -2,6 +2,8 @@
 
 package taskstats
 
+import "math"
+
 // Sum adds up waits.
 type Sum struct {
 	Count uint64
@@ -11,6 +13,10 @@ type Sum struct {
 func (s *Sum) add(count, ns uint64) {
 	s.Count += count
 	s.NS += ns
+}
+
+func (s Sum) since(before Sum) Sum {
+	return Sum{since(s.Count, before.Count), since(s.NS, before.NS)}
 }
 
 // Account is what a thread has waited since the watch began, or since it did.
@@ -34,44 +40,38 @@ type Account struct {
 
 // account is the running state of an Account.
 type account struct {
-	covered   bool
-	onlySeen  bool   // only waits that were seen count
-	base      Stats  // what is not ours: as it was when the watch began
-	latest    Stats  // as last asked for
-	asked     bool   // latest is known
-	baseTicks uint64 // like base, of the stat file
+	covered  bool
+	onlySeen bool // only waits that were seen count
+	blind    bool // waits in io_uring are hidden from us: there may be iowait that no poll sees
+
+	// What delay accounting tells, by netlink or by the ticks of the stat file.
+	latest   Stats
+	asked    bool   // latest is known
+	ticks    uint64 // as last polled
+	taken    uint64 // instant of the last of either; 0: none was
+	waiting  uint64 // since when a wait went on then; 0: none was seen
+	counted  Sum    // what it has grown by, within what is possible
+	swapIn   Sum    // part of it
+	excess   Sum    // more than is possible, and so left out
+	ofTicks  uint64 // waits that ticks stand for
+	ticksNS  uint64 // the growth in ticks since the last account
+	sighting Sum    // all waits that were seen, whatever they were: what counted is held against
 
 	sighted   Sum     // waits that were seen and judged to be iowait
 	undecided []*Wait // too short to show in ticks
 	unflagged Sum
-	longest   uint64 // ns, of those sighted since the last account
-	peak      uint64 // ns, of the accounting, at the last account
-	swapIn    Sum    // likewise, at the last account
-	told      Account
-}
+	longest   uint64 // ns, of those seen since the last account
+	peak      uint64 // ns, the kernel's longest as of the last account
 
-// init starts the account of a thread that was just found. One that is older
-// than the watch brings counters that are not ours.
-func (a *account) init(t *thread, ticks uint64, p *Poller) {
-	if t.old {
-		a.baseTicks = ticks
-	}
-	a.onlySeen = p.config.Min > 0
-	a.cover(t, p)
-}
-
-// answer takes what the accounting says.
-func (a *account) answer(s Stats, t *thread, p *Poller) {
-	if !a.asked && t.old {
-		a.base, a.peak = s, s.BlockIO.Max
-	}
-	a.latest, a.asked = s, true
-	a.cover(t, p)
+	told       Account
+	toldSwapIn Sum
+	toldSeen   uint64 // waits sighted, as of the last account
 }
 
 // cover says whether delay accounting covers a thread: one that began while it
 // was off stays at 0 for ever, and that is not known to be no waiting.
 func (a *account) cover(t *thread, p *Poller) {
+	a.onlySeen = p.config.Min > 0
 	switch p.state {
 	case OnAtBoot:
 		a.covered = true
@@ -82,21 +82,82 @@ func (a *account) cover(t *thread, p *Poller) {
 	}
 }
 
+// answer takes what the accounting says by netlink.
+func (a *account) answer(s Stats, t *thread, p *Poller) {
+	grown, swapped, peak := s.BlockIO, s.SwapIn, s.BlockIO.Max
+	if a.asked {
+		grown, swapped = s.BlockIO.Since(a.latest.BlockIO), s.SwapIn.Since(a.latest.SwapIn)
+	}
+	if s.SwapInApart() {
+		grown.Count, grown.Total = grown.Count+swapped.Count, grown.Total+swapped.Total
+	}
+	ours := a.asked && a.taken >= p.since || !a.asked && !t.old
+	a.latest, a.asked = s, true
+	a.cover(t, p)
+	if !ours {
+		a.peak = peak
+	} else {
+		a.grow(Sum{grown.Count, grown.Total}, t, p, 0)
+		a.swapIn.add(min(swapped.Count, grown.Count), min(swapped.Total, grown.Total))
+	}
+	a.note(t, p)
+}
+
+// tick takes the ticks of the stat file, where there is no better.
+func (a *account) tick(ticks uint64, t *thread, p *Poller) {
+	before := a.ticks
+	a.ticks = ticks
+	if p.client != nil {
+		return
+	}
+	if a.taken >= p.since && a.taken != 0 || !t.met && !t.old {
+		grown := Sum{NS: since(ticks, before) * TickNS}
+		a.ticksNS += grown.NS
+		a.grow(grown, t, p, TickNS)
+	}
+	a.note(t, p)
+}
+
+func (a *account) note(t *thread, p *Poller) {
+	a.taken, a.waiting = p.asOf, 0
+	if t.wait != nil {
+		a.waiting = t.wait.begin()
+	}
+}
+
+// grow adds what the accounting has grown by. It may be more than can be: from
+// 6.12 on the kernel notes the start of a wait at the wrong thread when another
+// one takes it off the CPU's queue, so that the wait seems to begin with an older
+// one, or with the machine; and CPUs whose clocks differ shorten and lengthen waits.
+func (a *account) grow(grown Sum, t *thread, p *Poller, slack uint64) {
+	from := max(a.taken, t.born, p.since)
+	if a.waiting != 0 {
+		from = a.waiting
+	} else if a.taken != 0 {
+		from = since(from, p.gap()) // of waits that no poll saw
+	}
+	possible := since(p.asOf, from) + slack
+	if grown.NS > possible {
+		if t.wait == nil || !t.wait.Adopted {
+			a.excess.add(1, grown.NS-possible)
+		}
+		grown.NS = possible
+	}
+	a.counted.add(grown.Count, grown.NS)
+}
+
 func (a *account) mark(t *thread) mark {
-	return mark{blockIO: a.latest.BlockIO, asked: a.asked, ticks: t.ticks}
+	return mark{blockIO: a.latest.BlockIO, asked: a.asked, ticks: a.ticks}
 }
 
 // take adds a sighted wait that has ended.
 func (a *account) take(w *Wait, after mark, p *Poller) {
 	a.longest = max(a.longest, w.Blocked())
-	switch {
-	case a.covered:
-		flag := w.judge(after)
-		p.flags.learn(w, flag)
-		if w.Flag = flag; flag == Flagged {
-			a.leaveOut(w, after)
-		}
-	default:
+	a.sighting.add(1, w.counted())
+	if a.covered {
+		w.Flag = w.judge(after)
+		p.flags.learn(w, w.Flag)
+	} else {
 		w.Flag = p.flags.of(w)
 	}
 	switch {
@@ -109,43 +170,36 @@ func (a *account) take(w *Wait, after mark, p *Poller) {
 	}
 }
 
-// leaveOut takes off what the accounting says of a wait from before the watch
-// began: it is told at once, when the wait ends.
-func (a *account) leaveOut(w *Wait, after mark) {
-	if !w.Adopted {
-		return
-	}
-	if w.before.asked && after.asked {
-		grown := after.blockIO.Since(w.before.blockIO).Total
-		a.base.BlockIO.Total += since(grown, w.counted())
-		return
-	}
-	grown := since(after.ticks, w.before.ticks)
-	a.baseTicks += since(grown, w.counted()/TickNS)
-}
-
-// flagged is what the accounting says since the watch began.
-func (a *account) flagged(ticks uint64) (sum, swapIn Sum) {
+// flagged is what there was of iowait since the watch began.
+func (a *account) flagged(p *Poller) Sum {
 	if !a.covered || a.onlySeen {
-		return a.sighted, Sum{}
+		return a.sighted
 	}
-	if !a.asked {
-		ns := since(ticks, a.baseTicks) * TickNS
-		// The stat file tells no count: what was seen is a floor.
-		return Sum{Count: max(a.sighted.Count, min(ns, 1)), NS: ns}, Sum{}
+	if !a.blind {
+		a.holdAgainstSightings(p)
 	}
-	blockIO, swap := a.latest.BlockIO.Since(a.base.BlockIO), a.latest.SwapIn.Since(a.base.SwapIn)
-	sum, swapIn = Sum{blockIO.Count, blockIO.Total}, Sum{swap.Count, swap.Total}
-	if a.latest.SwapInApart() {
-		sum.add(swap.Count, swap.Total)
-	}
-	swapIn = Sum{min(swapIn.Count, sum.Count), min(swapIn.NS, sum.NS)}
-	return sum, swapIn
+	return a.counted
 }
 
-// settle decides on the waits that were too short to show in ticks: as long as
-// the accounting tells more iowait than was seen so far they were that.
-func (a *account) settle(flagged Sum) {
+// holdAgainstSightings takes back what the accounting tells beyond all likelihood.
+// Each sighting stands for a gap between polls, which is right in the mean; three
+// times the spread of that, and what no poll can have seen yet, is let pass.
+func (a *account) holdAgainstSightings(p *Poller) {
+	gap, seen := float64(p.gap()), float64(a.sighting.NS)
+	likely := uint64(seen + 3*gap + 3*math.Sqrt(gap*seen))
+	if a.waiting != 0 {
+		likely += since(p.asOf, a.waiting)
+	}
+	if a.counted.NS > likely {
+		a.excess.add(1, a.counted.NS-a.sighting.NS)
+		a.counted.NS = a.sighting.NS
+		a.swapIn.NS = min(a.swapIn.NS, a.counted.NS)
+	}
+}
+
+// decide settles the waits that were too short to show in ticks: as long as the
+// accounting tells more iowait than was seen so far they were that.
+func (a *account) decide(flagged Sum) {
 	for _, w := range a.undecided {
 		if a.sighted.NS+w.counted() <= flagged.NS {
 			w.Flag = Flagged
@@ -158,25 +212,39 @@ func (a *account) settle(flagged Sum) {
 	a.undecided = nil
 }
 
+// countTicks counts waits where the kernel tells only their time: those that were seen, and at least one.
+func (a *account) countTicks() {
+	if a.asked || !a.covered || a.onlySeen {
+		return
+	}
+	if n := a.sighted.Count - a.toldSeen; n > 0 || a.ticksNS > 0 {
+		a.counted.Count += max(n, 1)
+	}
+	a.toldSeen, a.ticksNS = a.sighted.Count, 0
+}
+
 // settle gives the account of a thread; moved is false if it says nothing new.
-func (t *thread) settle() (out Account, moved bool) {
+func (t *thread) settle(p *Poller) (out Account, moved bool) {
 	a := &t.account
-	flagged, _ := a.flagged(t.ticks)
-	a.settle(flagged)
-	flagged, swapIn := a.flagged(t.ticks)
-	flagged = grow(flagged, a.told.Flagged)
+	a.decide(a.flagged(p))
+	a.countTicks()
+	flagged := a.flagged(p)
+	// Neither what was told nor a floor goes backwards when the way of counting changes.
+	flagged = Sum{max(flagged.Count, a.told.Flagged.Count), max(flagged.NS, a.told.Flagged.NS)}
 	out = Account{
 		TID: t.tid, PID: t.process.pid, Comm: t.comm, Born: t.id(), Covered: a.covered,
 		Flagged: flagged, Unflagged: a.unflagged, Wait: t.wait,
 	}
 	if a.longest == 0 {
-		out.SwappedIn = mostly(minus(swapIn, a.swapIn), minus(flagged, a.told.Flagged))
+		out.SwappedIn = mostly(a.swapIn.since(a.toldSwapIn), flagged.since(a.told.Flagged))
 	}
-	a.swapIn = swapIn
 	out.Longest = a.longestSince(&out)
 	moved = flagged != a.told.Flagged || a.unflagged != a.told.Unflagged || t.wait != nil
-	a.told, a.longest = out, 0
+	a.told, a.toldSwapIn, a.longest = out, a.swapIn, 0
 	t.told = t.told || moved && t.wanted
+	p.counts.Excess += a.excess.Count
+	p.counts.ExcessNS += a.excess.NS
+	a.excess = Sum{}
 	return out, moved
 }
 
@@ -188,23 +256,21 @@ func mostly(part, whole Sum) Sum {
 	return part
 }
 
-func minus(a, b Sum) Sum { return Sum{since(a.Count, b.Count), since(a.NS, b.NS)} }
-
-// grow keeps a sum from going backwards, as a floor may when the way of counting changes.
-func grow(now, before Sum) Sum { return Sum{max(now.Count, before.Count), max(now.NS, before.NS)} }
-
 // longestSince is the longest wait since the last account: one that was seen, or
-// the kernel's own longest, where that has just grown. No longest wait is shorter
-// than the mean.
+// the kernel's own longest, where that has just grown and is no more than all of
+// them. No longest wait is shorter than the mean.
 func (a *account) longestSince(out *Account) uint64 {
 	longest := a.longest
-	for _, s := range [][2]Sum{{out.Flagged, a.told.Flagged}, {out.Unflagged, a.told.Unflagged}} {
-		if count := since(s[0].Count, s[1].Count); count > 0 {
-			longest = max(longest, since(s[0].NS, s[1].NS)/count)
+	flagged, unflagged := out.Flagged.since(a.told.Flagged), out.Unflagged.since(a.told.Unflagged)
+	for _, s := range []Sum{flagged, unflagged} {
+		if s.Count > 0 {
+			longest = max(longest, s.NS/s.Count)
 		}
 	}
 	if peak := a.latest.BlockIO.Max; a.latest.Peaks && peak > a.peak {
-		longest, a.peak = max(longest, peak), peak
+		if a.peak = peak; peak <= flagged.NS {
+			longest = max(longest, peak)
+		}
 	}
 	return longest
 }

@@ -4,13 +4,14 @@ package taskstats
 
 import "slices"
 
-// lastWords takes what the kernel says of threads that have ended. Those that are
-// known, be it as zombies, get their last figures; the result holds the others.
-func (p *Poller) lastWords() ([]Stats, error) {
+// hearEnds takes what the kernel says of threads that have ended. Those that are
+// known, be it as zombies, get their last figures; the others are met and gone.
+func (p *Poller) hearEnds() error {
 	if p.exits == nil {
-		return nil, nil
+		return nil
 	}
 	var strangers []Stats
+	p.asOf = p.clock()
 	lost, err := p.exits.Next(func(s Stats) {
 		if t := p.known(&s); t != nil {
 			t.account.answer(s, t, p)
@@ -21,7 +22,8 @@ func (p *Poller) lastWords() ([]Stats, error) {
 	if lost {
 		p.counts.LostExits++
 	}
-	return strangers, err
+	p.meetStrangers(strangers)
+	return err
 }
 
 // known finds the thread among the living, and those that ended since the last account.
@@ -60,13 +62,21 @@ func (p *Poller) meetStrangers(strangers []Stats) {
 func (p *Poller) meetStranger(s *Stats) {
 	out := Account{
 		TID: s.TID, PID: s.PID, Comm: s.Comm, Born: p.now | 1, Covered: true, Exited: true,
-		Flagged: Sum{s.BlockIO.Count, s.BlockIO.Total}, Longest: s.BlockIO.Max,
+		Flagged: Sum{s.BlockIO.Count, s.BlockIO.Total},
 	}
 	if s.SwapInApart() {
 		out.Flagged.add(s.SwapIn.Count, s.SwapIn.Total)
 	}
 	if out.Flagged.Count == 0 || p.config.Min > 0 {
 		return
+	}
+	if lived := s.Elapsed; out.Flagged.NS > lived {
+		p.counts.Excess++
+		p.counts.ExcessNS += out.Flagged.NS - lived
+		out.Flagged.NS = lived
+	}
+	if s.BlockIO.Max <= out.Flagged.NS {
+		out.Longest = s.BlockIO.Max
 	}
 	out.SwappedIn = mostly(Sum{s.SwapIn.Count, s.SwapIn.Total}, out.Flagged)
 	out.Longest = max(out.Longest, out.Flagged.NS/out.Flagged.Count)
@@ -77,17 +87,21 @@ func (p *Poller) meetStranger(s *Stats) {
 // time. all asks the accounting about each thread, else only about those of which
 // the polls know that they waited, or whose ticks have moved.
 func (p *Poller) Settle(all bool, tell func(Account)) error {
+	if p.paused {
+		return nil
+	}
 	p.watchSwitch()
 	p.askBeforeSettling(all)
+	err := p.hearEnds()
 	for _, process := range p.processes {
 		for _, t := range process.threads {
-			if out, moved := t.settle(); moved && t.wanted {
+			if out, moved := t.settle(p); moved && t.wanted {
 				tell(out)
 			}
 		}
 	}
 	for _, t := range p.gone {
-		out, moved := t.settle()
+		out, moved := t.settle(p)
 		out.Exited = true
 		if (moved || t.told) && t.wanted {
 			tell(out)
@@ -98,13 +112,10 @@ func (p *Poller) Settle(all bool, tell func(Account)) error {
 	}
 	p.gone, p.strangers = nil, p.strangers[:0]
 	p.countUnseen()
-	return nil
+	return err
 }
 
 func (p *Poller) askBeforeSettling(all bool) {
-	if p.paused {
-		return
-	}
 	var threads []*thread
 	for _, process := range p.processes {
 		for _, t := range process.threads {

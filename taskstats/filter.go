@@ -80,7 +80,7 @@ func (p *Poller) wantsThread(t *thread, stat *ThreadStat) bool {
 	t.wanted, t.wait = wanted, nil
 	if wanted && t.met {
 		t.old, t.account = true, account{}
-		t.account.init(t, stat.BlockIO, p)
+		t.account.tick(stat.BlockIO, t, p)
 		p.asked = append(p.asked, t)
 	}
 	return wanted

@@ -164,12 +164,14 @@ func TestAStuckThreadsAgeIsKnown(t *testing.T) {
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	stat := fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid)
+	cpu := uint32(0)
 	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
 		text, err := os.ReadFile(stat)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s, err := ParseThreadStat(text)
+		cpu = s.CPU
 		asleep = err == nil && s.State == 'S' && string(s.Comm) == "sleep"
 	}
 	time.Sleep(500 * time.Millisecond)
@@ -181,7 +183,7 @@ func TestAStuckThreadsAgeIsKnown(t *testing.T) {
 	pid := uint32(cmd.Process.Pid)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	age := time.Duration(p.sleepingFor(&thread{tid: pid, process: &process{pid: pid}}))
+	age := time.Duration(p.sleepingFor(&thread{tid: pid, cpu: cpu, process: &process{pid: pid}}))
 	if age < 450*time.Millisecond || age > 2*time.Second {
 		t.Errorf("asleep for half a second, told %v", age)
 	}

@@ -15,7 +15,7 @@ type Pace struct {
 	purse   time.Duration
 	updated time.Time
 	next    time.Time
-	late    time.Duration // by which polls were put off
+	late    time.Duration  // by which polls were put off
 	jitter  func() float64 // 0 to 1
 }
 
@@ -64,3 +64,9 @@ func (p *Pace) Missed() uint64 { return uint64(p.late / p.period) }
 
 // Rich says that work of a cost may be done that can also be left out.
 func (p *Pace) Rich(cost time.Duration) bool { return p.purse > cost }
+
+// Affordable says that work of a cost may be done each time that so much time has
+// passed: it leaves half of the budget to the polls.
+func (p *Pace) Affordable(cost, every time.Duration) bool {
+	return p.Rich(cost) || float64(cost) <= p.budget/2*float64(every)
+}

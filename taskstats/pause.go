@@ -10,14 +10,13 @@ func (p *Poller) Pause() error {
 	}
 	p.ask(p.all())
 	for _, t := range p.all() {
-		t.held, t.heldSwapIn = t.account.mark(t), t.account.latest.SwapIn
-		t.wait = nil
+		t.wait, t.account.waiting = nil, 0
 	}
 	p.paused = true
 	return nil
 }
 
-// Resume goes on with the watch.
+// Resume goes on with the watch. What the accounting tells next is where it begins.
 func (p *Poller) Resume() error {
 	if !p.paused {
 		return nil
@@ -28,29 +27,18 @@ func (p *Poller) Resume() error {
 			return err
 		}
 	}
-	before := p.all()
 	p.now = p.clock()
 	p.since = p.now
-	if err := p.adopt(); err != nil {
-		return err
-	}
-	for _, t := range before {
-		t.account.leaveOutPause(t)
-	}
-	return nil
+	return p.adopt()
 }
 
-// leaveOutPause moves the base of an account by what it has grown since Pause.
-func (a *account) leaveOutPause(t *thread) {
-	blockIO, swapIn := a.latest.BlockIO.Since(t.held.blockIO), a.latest.SwapIn.Since(t.heldSwapIn)
-	if t.held.asked {
-		a.base.BlockIO.Count += blockIO.Count
-		a.base.BlockIO.Total += blockIO.Total
-		a.base.SwapIn.Count += swapIn.Count
-		a.base.SwapIn.Total += swapIn.Total
+// Detach ends what the kernel does for us: to tell of threads that end.
+func (p *Poller) Detach() error {
+	if p.exits == nil {
+		return nil
 	}
-	a.baseTicks += since(t.ticks, t.held.ticks)
-	a.peak = a.latest.BlockIO.Max
+	defer func() { p.exits = nil }()
+	return p.exits.Close()
 }
 
 // all are the threads that are known.

@@ -47,13 +47,15 @@ type Poller struct {
 	opened, since uint64 // when the watch began, and when it last went on
 	bootOffset    uint64 // ns by which the clock of thread starts is ahead of that of waits
 	now, last     uint64 // this poll, and the one before
+	asOf          uint64 // the instant of what the accounting says
+	meanGap       uint64 // between polls, of late
 	round         uint64
 	polls         uint64
 	adopting      bool // this poll finds what was there before
 	noStacks      bool // only root may read them, or there are none
 	runsUnknown   bool // how often threads run is not told
 	paused        bool
-	open, maxOpen int  // files that are kept open
+	open, maxOpen int // files that are kept open
 	clock         func() uint64
 
 	pids, tids []uint32
@@ -81,6 +83,8 @@ type Counts struct {
 	Unseen     uint64 // threads that were not there at any poll, where the kernel does not tell of them
 	LostExits  uint64 // how often the ends of threads were lost, because the socket was full
 	Unanswered uint64 // how often the kernel did not answer
+	Excess     uint64 // how often the accounting told more than can be, which is left out
+	ExcessNS   uint64
 }
 
 // Open gets ready. What is not permitted is done without: see Accounting.
@@ -131,6 +135,9 @@ func (p *Poller) watchSwitch() {
 	p.onSince = p.now
 	if p.client == nil {
 		p.refused = p.dial()
+		for _, t := range p.all() {
+			t.old = true // what its ticks have told is not to be told again
+		}
 	}
 }
 
@@ -182,6 +189,10 @@ func (p *Poller) adopt() error {
 // Poll looks at all threads once.
 func (p *Poller) Poll() error {
 	p.last, p.now = p.now, p.clock()
+	p.asOf = p.now
+	if p.polls > 0 && !p.adopting {
+		p.meanGap = uint64(int64(p.meanGap) + (int64(since(p.now, p.last))-int64(p.meanGap))/8)
+	}
 	p.round++
 	if err := p.list(); err != nil {
 		return err
@@ -203,7 +214,7 @@ func (p *Poller) Poll() error {
 func (p *Poller) conclude() error {
 	p.ask(p.asked)
 	p.asked = p.asked[:0]
-	strangers, err := p.lastWords()
+	err := p.hearEnds()
 	for _, e := range p.ending {
 		e.thread.account.take(e.wait, e.thread.account.mark(e.thread), p)
 		p.waits = append(p.waits, e.wait)
@@ -212,7 +223,6 @@ func (p *Poller) conclude() error {
 		}
 	}
 	p.ending = p.ending[:0]
-	p.meetStrangers(strangers)
 	return err
 }
 
@@ -221,6 +231,7 @@ func (p *Poller) ask(threads []*thread) {
 	if p.client == nil || p.state == Off || len(threads) == 0 {
 		return
 	}
+	p.asOf = p.clock()
 	p.tids = p.tids[:0]
 	byID := make(map[uint32]*thread, len(threads))
 	for _, t := range threads {
@@ -238,6 +249,9 @@ func (p *Poller) ask(threads []*thread) {
 		p.counts.Unanswered++
 	}
 }
+
+// gap is the mean time between two polls of late.
+func (p *Poller) gap() uint64 { return max(p.meanGap, 1) }
 
 // Now is the instant of the last poll, by CLOCK_MONOTONIC, in ns.
 func (p *Poller) Now() uint64 { return p.now }

@@ -220,11 +220,11 @@ func TestUnknownIsNotZero(t *testing.T) {
 	if a := accounts[70]; a.Covered || a.Unflagged.Count != 1 || a.Unflagged.NS < 200*ms {
 		t.Errorf("old: %+v", a)
 	}
-	young.ticks, young.runs = 30, 2
+	young.ticks, young.runs = 4, 2
 	w.write(young)
 	w.now += 50 * ms
 	w.poll()
-	if a := w.settle()[71]; !a.Covered || a.Flagged != (Sum{1, 300 * ms}) {
+	if a := w.settle()[71]; !a.Covered || a.Flagged != (Sum{1, 40 * ms}) {
 		t.Errorf("young: %+v", a)
 	}
 }
@@ -388,9 +388,9 @@ func TestChildrenAreFollowed(t *testing.T) {
 	}
 	// A child that no poll saw, told of at its end, and its own child before it.
 	p.meetStrangers([]Stats{
-		{Version: 13, TID: 302, PID: 302, PPID: 301, BlockIO: Delay{Count: 1, Total: 1}},
-		{Version: 13, TID: 301, PID: 301, PPID: 203, BlockIO: Delay{Count: 2, Total: 5 * ms}},
-		{Version: 13, TID: 303, PID: 303, PPID: 1, BlockIO: Delay{Count: 1, Total: 1}},
+		{Version: 13, TID: 302, PID: 302, PPID: 301, Elapsed: ms, BlockIO: Delay{Count: 1, Total: 1}},
+		{Version: 13, TID: 301, PID: 301, PPID: 203, Elapsed: 9 * ms, BlockIO: Delay{Count: 2, Total: 5 * ms}},
+		{Version: 13, TID: 303, PID: 303, PPID: 1, Elapsed: ms, BlockIO: Delay{Count: 1, Total: 1}},
 	})
 	accounts := w.settle()
 	if a := accounts[301]; !a.Exited || a.Flagged != (Sum{2, 5 * ms}) {

@@ -22,6 +22,7 @@ type ThreadStat struct {
 	Kernel  bool   // a kernel thread
 	Threads uint32 // of its process
 	Start   uint64 // ticks since boot
+	CPU     uint32 // on which it ran last
 	BlockIO uint64 // delayacct_blkio_ticks: 0 where it is not accounted too
 }
 
@@ -35,6 +36,7 @@ const (
 	flagsField   = 6
 	threadsField = 17
 	startField   = 19
+	cpuField     = 36
 	blockIOField = 39
 )
 
@@ -73,6 +75,9 @@ func ParseThreadStat(text []byte) (s ThreadStat, err error) {
 			s.Threads = uint32(n)
 		case startField:
 			s.Start, ok = decimal(word)
+		case cpuField:
+			n, ok = decimal(word)
+			s.CPU = uint32(n)
 		case blockIOField:
 			s.BlockIO, ok = decimal(word)
 		}

@@ -17,7 +17,7 @@ func TestParseThreadStat(t *testing.T) {
 			t.Errorf("%q: %v", comm, err)
 			continue
 		}
-		if string(s.Comm) != comm || s.State != 'D' || s.PPID != 22029 || s.Kernel || s.Threads != 3 || s.Start != 1254061 || s.BlockIO != 42 {
+		if string(s.Comm) != comm || s.State != 'D' || s.PPID != 22029 || s.Kernel || s.Threads != 3 || s.Start != 1254061 || s.CPU != 0 || s.BlockIO != 42 {
 			t.Errorf("%q: %+v", comm, s)
 		}
 	}

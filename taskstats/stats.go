@@ -34,6 +34,7 @@ type Stats struct {
 	PPID    uint32
 	UID     uint32
 	Comm    string // raw bytes, up to 15
+	Elapsed uint64 // ns since its start
 
 	CPU Delay // waits for a CPU; also counted for threads that delay accounting does not cover
 	// BlockIO is the time that the thread slept with in_iowait set, until it was woken.
@@ -59,7 +60,7 @@ type place struct{ count, peak int }
 // the data is one that this kernel does not have.
 type layout struct {
 	cpu, blockIO, swapIn, reclaim, thrashing place
-	comm, uid, pid, ppid, tgid               int
+	comm, uid, pid, ppid, elapsed, tgid      int
 }
 
 const (
@@ -72,12 +73,12 @@ const (
 // delays came back there with version 16.
 var usual = layout{
 	cpu: place{16, 432}, blockIO: place{32, 448}, swapIn: place{48, 464}, reclaim: place{312, 480}, thrashing: place{328, 496},
-	comm: 80, uid: 120, pid: 128, ppid: 132, tgid: 368,
+	comm: 80, uid: 120, pid: 128, ppid: 132, elapsed: 144, tgid: 368,
 }
 
 var mid = layout{
 	cpu: place{16, 32}, blockIO: place{48, 64}, swapIn: place{80, 96}, reclaim: place{360, 376}, thrashing: place{392, 408},
-	comm: 128, uid: 168, pid: 176, ppid: 180, tgid: 464,
+	comm: 128, uid: 168, pid: 176, ppid: 180, elapsed: 192, tgid: 464,
 }
 
 // Decode reads a struct taskstats of any version and length: those of older
@@ -91,7 +92,7 @@ func Decode(b []byte) (Stats, error) {
 	if s.Version == midVersion {
 		l = &mid
 	}
-	if s.Version < firstVersion || len(b) < l.ppid+4 {
+	if s.Version < firstVersion || len(b) < l.elapsed+8 {
 		return Stats{}, fmt.Errorf("%w: %d bytes of version %d", ErrStats, len(b), s.Version)
 	}
 	for _, field := range []struct {
@@ -105,6 +106,7 @@ func Decode(b []byte) (Stats, error) {
 	}
 	s.Peaks = s.Version >= midVersion && len(b) >= l.blockIO.peak+8
 	s.UID, s.TID, s.PPID, s.PID = u32(b, l.uid), u32(b, l.pid), u32(b, l.ppid), u32(b, l.tgid)
+	s.Elapsed = u64(b, l.elapsed) * 1000 // told in µs
 	comm := b[l.comm : l.comm+commBytes]
 	if end := bytes.IndexByte(comm, 0); end >= 0 {
 		comm = comm[:end]

@@ -88,7 +88,7 @@ func TestLayoutIsTheRunningKernels(t *testing.T) {
 		"blkio_delay_max": l.blockIO.peak, "swapin_count": l.swapIn.count, "swapin_delay_total": l.swapIn.count + 8,
 		"swapin_delay_max": l.swapIn.peak, "freepages_count": l.reclaim.count, "freepages_delay_total": l.reclaim.count + 8,
 		"freepages_delay_max": l.reclaim.peak, "thrashing_count": l.thrashing.count, "thrashing_delay_total": l.thrashing.count + 8,
-		"thrashing_delay_max": l.thrashing.peak, "ac_comm": l.comm, "ac_uid": l.uid, "ac_pid": l.pid, "ac_ppid": l.ppid, "ac_tgid": l.tgid,
+		"thrashing_delay_max": l.thrashing.peak, "ac_comm": l.comm, "ac_uid": l.uid, "ac_pid": l.pid, "ac_ppid": l.ppid, "ac_tgid": l.tgid, "ac_etime": l.elapsed,
 	} {
 		want, has := at[name]
 		if has && got != want {

@@ -22,6 +22,7 @@ type thread struct {
 	runs    uint64 // how often it had been put on a CPU, as last polled
 	state   byte   // as last polled
 	asleep  uint64 // instant since which it has not run
+	cpu     uint32 // on which it ran last
 	ticks   uint64 // of delay accounting, as last polled
 	ring    bool   // it has waited in io_uring before
 	noRing  uint64 // 1 + runs when it was found to sleep elsewhere
@@ -31,8 +32,6 @@ type thread struct {
 	met, wanted bool
 	told        bool   // its account was told at least once
 	askedTicks  uint64 // ticks when its statistics were last asked for
-	held        mark   // of the accounting, when the watch paused
-	heldSwapIn  Delay
 }
 
 // process holds the threads of one.
@@ -150,12 +149,13 @@ func (p *Poller) take(t *thread, stat *ThreadStat, same bool) {
 	if comm := commOf(stat); t.comm != string(comm) {
 		t.comm = string(comm)
 	}
+	t.account.tick(stat.BlockIO, t, p)
 	if t.ticks = stat.BlockIO; p.state == Unknown && t.ticks > 0 {
 		p.state = OnAtBoot // an older kernel, which has no switch
 	}
 	t.account.cover(t, p)
 	slept := same && t.state == stat.State
-	t.state = stat.State
+	t.state, t.cpu = stat.State, stat.CPU
 	wanted := p.wantsThread(t, stat)
 	if t.met = true; !wanted {
 		return
@@ -172,6 +172,9 @@ func (p *Poller) take(t *thread, stat *ThreadStat, same bool) {
 	}
 	if t.state == 'D' || t.state == 'S' && t.ring && p.inRing(t) {
 		p.begin(t)
+	}
+	if p.client == nil {
+		t.account.note(t, p)
 	}
 }
 
@@ -207,13 +210,16 @@ func (p *Poller) meet(t *thread, stat *ThreadStat) {
 	if !t.old {
 		p.births.met++
 	}
-	t.account.init(t, stat.BlockIO, p)
 }
 
 // inRing says whether a thread in state S waits in io_uring. One that was found
 // not to is asked again only after it has run.
 func (p *Poller) inRing(t *thread) bool {
-	if t.kernel || !p.config.Detail || t.noRing == t.runs+1 {
+	if t.kernel || t.noRing == t.runs+1 {
+		return false
+	}
+	if !p.config.Detail {
+		t.account.blind = true
 		return false
 	}
 	name, err := p.proc.text(p.proc.thread(t.process.pid, t.tid, "wchan"))
@@ -223,6 +229,7 @@ func (p *Poller) inRing(t *thread) bool {
 		return true
 	}
 	t.noRing = t.runs + 1
+	t.account.blind = err != nil || string(name) == "0"
 	return false
 }
 
@@ -255,26 +262,4 @@ func (p *Poller) finish(t *thread) {
 	}
 	p.ending = append(p.ending, ended{t, w})
 	p.asked = append(p.asked, t)
-}
-
-// sleepingFor is for how long a thread has not run, in ns, by the scheduler's own
-// clock; 0 where the kernel does not tell. This thread's own last instant is now.
-func (p *Poller) sleepingFor(t *thread) uint64 {
-	text, err := p.proc.text(p.proc.thread(t.process.pid, t.tid, "sched"))
-	if err != nil {
-		return 0
-	}
-	then, ok := parseExecStart(text)
-	if !ok {
-		return 0
-	}
-	unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // takes this CPU's clock into our own entry
-	if text, err = p.proc.text(p.proc.root + "thread-self/sched"); err != nil {
-		return 0
-	}
-	now, ok := parseExecStart(text)
-	if !ok {
-		return 0
-	}
-	return since(now, then)
 }

@@ -40,13 +40,16 @@ type Wait struct {
 // Blocked is the estimated length, in ns, from the start on.
 func (w *Wait) Blocked() uint64 { return since(w.End, w.Start) }
 
-// counted is the part of it that lies within the watch.
-func (w *Wait) counted() uint64 {
+// begin is when it began, as far as it lies within the watch.
+func (w *Wait) begin() uint64 {
 	if w.Adopted {
-		return since(w.End, w.First)
+		return w.First
 	}
-	return w.Blocked()
+	return w.Start
 }
+
+// counted is the part of it that lies within the watch.
+func (w *Wait) counted() uint64 { return since(w.End, w.begin()) }
 
 // mark is delay accounting at an instant.
 type mark struct {

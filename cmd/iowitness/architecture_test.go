@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"snapshot/snapshottest":   {"event", "blame", "snapshot"},
 	"view/text":               {"event", "blame", "snapshot", "identity", "diagnosis"},
 	"view/json":               {"event", "blame", "snapshot", "identity", "diagnosis"},
+	"taskstats":               {"event", "identity"},
 	"lab":                     {"event"},
 	"lab/kernels":             {},
 	"lab/vm":                  {"lab/kernels"},

@@ -125,14 +125,19 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	}
 }
 
-// TestWithoutPrivilegesItSaysWhichAreNeeded: one sentence, exit status 3.
+// TestWithoutPrivilegesItSaysWhichAreNeeded: one sentence, exit status 3 where a
+// means is asked for; else it does what it can, and says the same.
 func TestWithoutPrivilegesItSaysWhichAreNeeded(t *testing.T) {
 	lab.NeedRoot(t)
-	cmd := asNobody(t, nil, "--for", "1s")
-	r := runCmd(t, cmd)
+	r := runCmd(t, asNobody(t, nil, "--for", "1s", "--via", "tp_btf"))
 	r.expect(t, exitUnsupported, "CAP_BPF")
 	if !strings.Contains(r.err, "CAP_PERFMON") || strings.Count(r.err, "\n") != 1 {
 		t.Errorf("%q", r.err)
+	}
+	r = runCmd(t, asNobody(t, nil, "--for", "1s"))
+	r.expect(t, exitOK, "")
+	if !strings.Contains(r.out, "note: coarse, because no probe may be used") || !strings.Contains(r.out, "CAP_BPF and CAP_PERFMON") {
+		t.Errorf("%s", r.out)
 	}
 }
 
@@ -287,7 +292,10 @@ func TestWithoutBTF(t *testing.T) {
 	hidden := func(args string) ran {
 		return runIn(t, fmt.Sprintf("mount -t tmpfs none /sys/kernel/btf && exec %s %s", binary, args))
 	}
-	hidden("--for 1s").expect(t, exitUnsupported, "--btf")
+	hidden("--for 1s --via tp_btf").expect(t, exitUnsupported, "--btf")
+	if r := hidden("--for 1s"); r.status != exitOK || !strings.Contains(r.out, "coarse, because") || !strings.Contains(r.out, "--btf") {
+		t.Errorf("%+v", r)
+	}
 	r := hidden("--json --for 1s --btf " + saved)
 	r.expect(t, exitOK, "")
 	if r.status == exitOK {

@@ -55,6 +55,7 @@ type watchCmd struct {
 	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
 	Sample      uint32        `help:"Of the shorter waits, take one stack in this many; default 64, of a command's 16." placeholder:"N"`
 	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
+	Polls       uint32        `help:"Polls of /proc a second, where no probe may be used (taskstats)." default:"20"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	IncludeSelf bool          `help:"Also show iowitness's own waits."`
 
@@ -131,6 +132,9 @@ func (c *watchCmd) Validate() error {
 		if err := probe.CheckFunction(name); err != nil {
 			return fmt.Errorf("--functions: %w", err)
 		}
+	}
+	if c.Polls < 1 || c.Polls > 1000 {
+		return fmt.Errorf("--polls: must be from 1 to 1000")
 	}
 	if c.Buffer < 64 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
 		return fmt.Errorf("--buffer: must be a power of two, from 64 (KiB) on")

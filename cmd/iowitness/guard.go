@@ -135,6 +135,9 @@ func (g *guard) begin() error {
 func (g *guard) coverage(elapsed time.Duration) (wall time.Duration, c snapshot.Coverage) {
 	wall = max(elapsed-g.closed, 0)
 	c = snapshot.Coverage{Elapsed: elapsed, Ratio: g.ratio, Shed: g.shed}
+	if g.session.witness.Facts().Estimated {
+		c.Ratio = 1 // there are fewer polls, each of which stands for more
+	}
 	detail := g.breaker.Level.Detail(g.asked)
 	g.closed, g.shed, g.ratio = 0, !detail.Stacks && !g.stopped, detail.Ratio
 	return wall, c

@@ -27,6 +27,7 @@ type names struct {
 	devices   *identity.Devices
 	processes *identity.Processes
 	files     map[event.File]string
+	named     bool // stacks come with their names: symbols are not needed
 	wantCwd   bool // working directories change, so they are read each time: only on request
 }
 
@@ -39,13 +40,15 @@ func newNames(root string) *names {
 		files:   map[event.File]string{},
 	}
 	n.symbols = sync.OnceValues(func() (*kernel.Symbols, error) { return kernel.LoadSymbols(root) })
-	go n.symbols()
 	n.processes = identity.NewProcesses(root, views, identity.NewUsers(root), maxProcesses)
 	return n
 }
 
 // notes are sentences on the names that cannot be had.
 func (n *names) notes() []string {
+	if n.named {
+		return nil
+	}
 	if _, err := n.symbols(); err != nil {
 		return []string{err.Error()}
 	}

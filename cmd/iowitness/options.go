@@ -22,7 +22,7 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 	o = probe.Options{
 		Slow: c.Slow, Min: c.Min, SampleEvery: c.Sample, RingBytes: c.Buffer << 10,
 		PIDs: c.Pid, Comm: c.Comm, IncludeSelf: c.IncludeSelf,
-		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via,
+		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Polls: c.Polls,
 	}
 	var scopes []string
 	if len(c.Pid) > 0 {
@@ -67,7 +67,10 @@ func findCgroup(root, path string) (probe.Cgroup, error) {
 			continue
 		}
 		if controller := controllerOf(m); controller != "" || m.V2 {
-			return probe.Cgroup{ID: info.Sys().(*syscall.Stat_t).Ino, Controller: controller}, nil
+			return probe.Cgroup{
+				ID: info.Sys().(*syscall.Stat_t).Ino, Controller: controller,
+				Path: filepath.Join("/", m.Root, strings.TrimPrefix(dir, filepath.Join(root, m.Path))),
+			}, nil
 		}
 	}
 	return probe.Cgroup{}, fmt.Errorf("there is no cgroup %s", path)
@@ -94,6 +97,25 @@ func rank(m kernel.CgroupMount) int {
 		return i
 	}
 	return len(controllerOrder)
+}
+
+// coarseReason says why waits are only polled, and what would be needed to witness them.
+func coarseReason(refused []string) string {
+	rights := kernel.Capabilities("/")
+	if lacks := rights.Sentence(); lacks != "" {
+		return "coarse, because no probe may be used; to be exact, " + lacks
+	}
+	reasons := rights.Reasons()
+	if kernel.Read("/").Lockdown == "confidentiality" {
+		reasons = append(reasons, "the kernel is locked down (confidentiality), so BPF may not read its memory")
+	}
+	for _, reason := range refused {
+		_, reason, _ = strings.Cut(reason, ": ") // the means
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	return "coarse, because no probe can be used: " + strings.Join(reasons, "; ")
 }
 
 // explain adds to an error of the witness what this process lacks.

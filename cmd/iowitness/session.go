@@ -29,14 +29,22 @@ type session struct {
 	losses  map[string]probe.Loss // at the end of the last interval
 
 	extraNotes []string
+	meansNote  string // why no better means is used; empty: none was asked for
 }
 
 // openSession loads and attaches; the names of kernel functions are read meanwhile.
 func openSession(o probe.Options, scope string) (*session, error) {
 	s := &session{names: newNames("/"), options: o, scope: scope, losses: map[string]probe.Loss{}}
+	if o.Via != probe.Taskstats {
+		go s.names.symbols()
+	}
 	var err error
 	if s.witness, err = probe.Open(o); err != nil {
 		return nil, explain(err)
+	}
+	if s.witness.Facts().Means == probe.Taskstats {
+		s.coarse()
+		return s, nil
 	}
 	if symbols, err := s.names.symbols(); err == nil {
 		if err := s.witness.SetAddresses(symbols.Address); err != nil {
@@ -45,6 +53,15 @@ func openSession(o probe.Options, scope string) (*session, error) {
 		}
 	}
 	return s, nil
+}
+
+// coarse gets ready for a means that tells functions by their names, and processes by the pids of /proc.
+func (s *session) coarse() {
+	s.names.named = true
+	s.names.processes.TrustPIDs()
+	if refused := s.witness.Facts().Refused; len(refused) > 0 {
+		s.meansNote = coarseReason(refused)
+	}
 }
 
 // start opens the gate.
@@ -64,6 +81,7 @@ func (s *session) start() error {
 		return err
 	}
 	s.ledger = blame.NewLedger(s.names, opened, uint64(s.witness.Options().Slow))
+	s.ledger.Estimates = s.witness.Facts().Estimated
 	for _, t := range started {
 		s.ledger.InProgress(t)
 	}
@@ -120,8 +138,10 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 	}
 	threads := s.ledger.Close(epoch)
 	s.names.meet(threads)
+	facts := s.witness.Facts()
 	iv := &snapshot.Interval{
 		Version: version(), Kernel: s.names.facts.Release, Means: s.means(),
+		Estimated: facts.Estimated, RunQueueUnknown: facts.RunQueueUnknown,
 		Start: start, End: end, Threads: threads,
 		Lost: lost, Notes: s.notes(), Scope: s.scope,
 		SlowNS: uint64(s.witness.Options().Slow), SampleEvery: uint64(s.witness.Options().SampleEvery),
@@ -159,5 +179,9 @@ func (s *session) means() map[string]string {
 }
 
 func (s *session) notes() []string {
-	return slices.Concat(s.names.notes(), s.witness.Facts().Notes, s.guard.said, s.extraNotes)
+	var means []string
+	if s.meansNote != "" {
+		means = append(means, s.meansNote)
+	}
+	return slices.Concat(means, s.names.notes(), s.witness.Facts().Notes, s.guard.said, s.extraNotes)
 }

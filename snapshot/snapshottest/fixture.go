@@ -137,6 +137,32 @@ func names() *Names {
 
 const id64 = "3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de1234"
 
+// Estimated is TwoProcesses as a means tells it that sees waits only by chance:
+// nothing is exact, and part of what is iowait is not known.
+func Estimated() (*snapshot.Interval, *Names) {
+	iv, names := TwoProcesses()
+	iv.Estimated, iv.RunQueueUnknown = true, true
+	iv.Means = map[string]string{"wait": "taskstats", "state": "sightings"}
+	iv.Cost.ProbeWall = 0
+	iv.Lost = []snapshot.Loss{{ID: "polls", Title: "polls left out to stay within the budget of CPU time", Count: 12}}
+	iv.Notes = []string{"coarse: /proc is polled 20 times a second"}
+	for i := range iv.Threads {
+		t := &iv.Threads[i]
+		t.RunQueue, t.Hist = 0, nil
+		for j := range t.Charges {
+			c := &t.Charges[j]
+			c.Sampled, c.RunQueue, c.Hist, c.Seen, c.Joined = true, 0, nil, min(c.Count, 9), 0
+		}
+	}
+	reader := &iv.Threads[1]
+	reader.FlaggedBlocked = 0
+	for j := range reader.Charges {
+		reader.Charges[j].Flagged, reader.Charges[j].FlagUnknown = false, true
+	}
+	reader.Pending.Flagged, reader.Pending.FlagUnknown, reader.Pending.Adopted = false, true, false
+	return iv, names
+}
+
 // Empty is an interval in which nobody waited, on a kernel that says little.
 func Empty() (*snapshot.Interval, *Names) {
 	iv := base()

@@ -106,11 +106,11 @@ func quoted(in []string) []any { return list(in, func(s *string) any { return qu
 func document(s *snapshot.Snapshot, u *snapshot.Usage) object {
 	h := &s.Head
 	values := map[string]any{
-		"schema": SchemaNumber, "version": quote(s.Version), "kernel": quote(s.Kernel), "means": means(s.Means),
+		"schema": SchemaNumber, "version": quote(s.Version), "kernel": quote(s.Kernel), "means": means(s.Means), "estimated": s.Estimated,
 		"start": s.Start.UTC().Format(time.RFC3339Nano), "end": s.End.UTC().Format(time.RFC3339Nano), "wall_ns": max(int64(s.Wall), 0),
 		"scope": name(s.Scope), "by": list(s.By, func(k *snapshot.Key) any { return k.String() }), "filtered": s.Filtered,
 		"cpus": h.CPUs, "iowait_percent": numberIf(h.IOWaitKnown, h.IOWaitPercent), "pressure": pressure(h),
-		"thread_seconds": rounded(h.ThreadSeconds()), "unflagged_percent": numberIf(h.StorageNS > 0, h.UnflaggedPercent()),
+		"thread_seconds": rounded(h.ThreadSeconds()), "unflagged_percent": numberIf(h.FlagKnown(), h.UnflaggedPercent()),
 		"other_thread_seconds": rounded(h.OtherSeconds()), "largest": largest(h.Largest),
 		"waits":       rows(s.Rows),
 		"below_min":   object{{"rows", s.Below.Rows}, {"total_ns", s.Below.Total}},

@@ -65,6 +65,7 @@ var cases = []struct {
 	{"by_thread", snapshottest.TwoProcesses, snapshot.Options{By: []snapshot.Key{snapshot.ByThread}, Stacks: 3}, Options{Indent: true}},
 	{"by_cause_file", snapshottest.TwoProcesses, snapshot.Options{By: []snapshot.Key{snapshot.ByCause, snapshot.ByFile}}, Options{Indent: true}},
 	{"top", many, snapshot.Options{Top: 1}, Options{Indent: true}},
+	{"estimated", snapshottest.Estimated, snapshot.Options{}, Options{Indent: true}},
 	{"min", snapshottest.TwoProcesses, snapshot.Options{Min: 20 * time.Millisecond}, Options{Indent: true}},
 	{"empty", snapshottest.Empty, snapshot.Options{}, Options{Indent: true}},
 	{"hanging_only", snapshottest.HangingOnly, snapshot.Options{}, Options{Indent: true}},

@@ -75,6 +75,9 @@ func histogram(r *snapshot.Row) any {
 }
 
 func bands(r *snapshot.Row) any {
+	if r.Count > 0 && r.Hist.Count() == 0 {
+		return nil // how long each was is not known
+	}
 	b := snapshot.Bands(&r.Hist)
 	return object{{"lt_1ms", b[0]}, {"1_to_10ms", b[1]}, {"10_to_100ms", b[2]}, {"ge_100ms", b[3]}}
 }
@@ -104,13 +107,16 @@ func stacks(r *snapshot.Row) any {
 
 // inProgress has exactly the keys of snapshot.InProgressFields, in their order.
 func inProgress(w *snapshot.InProgress) object {
-	var inode any
+	var inode, flagged any
 	if w.Inode != 0 {
 		inode = w.Inode
 	}
+	if flagged = w.Flagged; w.FlagUnknown {
+		flagged = nil
+	}
 	return fromTable(snapshot.InProgressFields, map[string]any{
 		"pid": w.PID, "tid": w.TID, "comm": name(w.Comm), "exe": name(w.Exe), "user": name(w.User), "cgroup": name(w.Cgroup),
-		"container": name(w.Container), "age_ns": w.Age, "adopted": w.Adopted, "flagged": w.Flagged, "woken": w.Woken,
+		"container": name(w.Container), "age_ns": w.Age, "adopted": w.Adopted, "flagged": flagged, "woken": w.Woken,
 		"cause": w.Cause.ID(), "syscall": name(w.Syscall), "device": name(w.Device),
 		"device_source": name(snapshot.DeviceSourceName(w.DeviceSource)), "file": name(w.File), "inode": inode,
 		"file_source": name(snapshot.FileSourceName(w.FileSource)), "stack": quoted(w.Stack),

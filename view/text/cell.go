@@ -44,12 +44,15 @@ func fileCell(r *snapshot.Row, columns int) string {
 
 func flaggedCell(r *snapshot.Row) string {
 	switch {
-	case r.Total == 0:
+	case !r.FlagKnown():
 		return unknown
 	case r.FlaggedNS == 0:
 		return "no"
 	case r.FlaggedNS >= r.Total:
 		return "yes"
+	}
+	if !r.Exact {
+		return "~" + share(r.FlaggedNS, r.Total)
 	}
 	return share(r.FlaggedNS, r.Total)
 }

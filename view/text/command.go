@@ -44,7 +44,7 @@ func usageLines(s *snapshot.Snapshot, u *snapshot.Usage, width int) []line {
 		{cut(timeLine("user", durationOf(u.User), ""), width), plain},
 		{cut(timeLine("sys", durationOf(u.Sys), ""), width), plain},
 	}
-	return append(lines, wrapped(timeLine("waited", Duration(s.Head.StorageNS), waitWords(s, u)), width, bold)...)
+	return append(lines, wrapped(timeLine("waited", estimateMark(s)+Duration(s.Head.StorageNS), waitWords(s, u)), width, bold)...)
 }
 
 func timeLine(name, value, more string) string {
@@ -70,18 +70,22 @@ func waitWords(s *snapshot.Snapshot, u *snapshot.Usage) string {
 	h := &s.Head
 	words := "for storage"
 	if h.StorageNS > 0 {
-		words += fmt.Sprintf(", %s of real time; %s of it not flagged as iowait",
-			share(h.StorageNS, uint64(max(u.Real, 1))), share(h.UnflaggedNS, h.StorageNS))
+		words += fmt.Sprintf(", %s of real time", share(h.StorageNS, uint64(max(u.Real, 1))))
+	}
+	if h.FlagKnown() {
+		words += fmt.Sprintf("; %s of it not flagged as iowait", share(h.UnflaggedNS, h.StorageNS))
 	}
 	if h.OtherNS > 0 {
-		words += fmt.Sprintf("; %s more not for storage", Duration(h.OtherNS))
+		words += fmt.Sprintf("; %s%s more not for storage", estimateMark(s), Duration(h.OtherNS))
 	}
-	return words + inAll(s.Rows)
+	return words + inAll(s)
 }
 
-func inAll(rows []snapshot.Row) string {
+func inAll(s *snapshot.Snapshot) string {
 	var count, threads, queued uint64
+	rows, unknown := s.Rows, false
 	for i := range rows {
+		unknown = unknown || rows[i].RunQueueUnknown
 		count += rows[i].Count
 		threads += uint64(rows[i].Threads)
 		queued += rows[i].RunQueue
@@ -89,7 +93,11 @@ func inAll(rows []snapshot.Row) string {
 	if threads == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; in all %s of %s, then %s for a CPU", plural(count, "wait"), plural(threads, "thread"), Duration(queued))
+	words := fmt.Sprintf("; in all %s%s of %s", estimateMark(s), plural(count, "wait"), plural(threads, "thread"))
+	if unknown {
+		return words
+	}
+	return words + fmt.Sprintf(", then %s for a CPU", Duration(queued))
 }
 
 // splitLines is a small table of the largest parts; those beyond are summed up.
@@ -128,8 +136,8 @@ func splitLine(r *snapshot.Row, name string, u *snapshot.Usage, width int) line 
 		mark = "~"
 	}
 	real := float64(max(u.Real, 1))
-	return line{cut(pad(mark+Duration(r.Total), 9, true)+pad(Percent(100*float64(r.Total)/real), 8, true)+
-		pad(mark+Count(r.Count), 10, true)+pad(Duration(r.Max), 9, true)+"  "+name, width), plain}
+	return line{cut(pad(mark+Duration(r.Total), 9, true)+pad(mark+Percent(100*float64(r.Total)/real), 8, true)+
+		pad(mark+Count(r.Count), 10, true)+pad(mark+Duration(r.Max), 9, true)+"  "+name, width), plain}
 }
 
 func splitName(r *snapshot.Row, key snapshot.Key, room int) string {

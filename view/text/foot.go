@@ -15,7 +15,7 @@ func footLines(s *snapshot.Snapshot, width int) []line {
 	if words := coverageWords(s); words != nil {
 		lines = append(lines, wrapped(strings.Join(words, dot), width, bold)...)
 	}
-	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(&s.Cost)), dot), width, dim)...)
+	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(s)), dot), width, dim)...)
 	if s.Below.Rows > 0 {
 		lines = append(lines, wrapped(fmt.Sprintf("not shown: %s whose waits were all too short, %s together",
 			plural(uint64(s.Below.Rows), "row"), Duration(s.Below.Total)), width, dim)...)
@@ -74,6 +74,9 @@ func sampledWords(s *snapshot.Snapshot) []string {
 	if !s.Sampled.Any {
 		return nil
 	}
+	if s.Estimated {
+		return []string{fmt.Sprintf("all figures (~) are estimates, causes told from %s that were seen", plural(s.Sampled.Seen, "wait"))}
+	}
 	words := fmt.Sprintf("causes (~) told from %s of %s waits", Count(s.Sampled.Seen), Count(s.Sampled.Of))
 	if s.SampleEvery > 0 {
 		words += fmt.Sprintf(": all from %s on, 1 in %s or fewer of the shorter", Duration(s.SlowNS), Count(s.SampleEvery))
@@ -81,8 +84,12 @@ func sampledWords(s *snapshot.Snapshot) []string {
 	return []string{words}
 }
 
-func costLine(c *snapshot.Cost) string {
+func costLine(s *snapshot.Snapshot) string {
+	c := &s.Cost
 	text := fmt.Sprintf("cost: %s%% of a CPU, %s", Percent(c.CPUPercent), Bytes(c.RSSBytes))
+	if s.Estimated {
+		return text // there are no probes
+	}
 	if c.ProbeWall <= 0 {
 		return text + ", probes not measured"
 	}

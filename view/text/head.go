@@ -14,7 +14,7 @@ const dot = " · "
 // headLines hold the kernel's percentage against what threads waited.
 func headLines(s *snapshot.Snapshot, width int) []line {
 	lines := wrapped(titleLine(s), width, dim)
-	lines = append(lines, wrapped(truthLine(&s.Head), width, plain)...)
+	lines = append(lines, wrapped(truthLine(s), width, plain)...)
 	return append(lines, wrapped(Sentence(s), width, bold)...)
 }
 
@@ -30,7 +30,8 @@ func titleLine(s *snapshot.Snapshot) string {
 	return strings.Join(parts, dot)
 }
 
-func truthLine(h *snapshot.Head) string {
+func truthLine(s *snapshot.Snapshot) string {
+	h := &s.Head
 	parts := []string{"iowait unknown"}
 	if h.IOWaitKnown {
 		parts[0] = "iowait " + Percent(h.IOWaitPercent) + "%"
@@ -38,18 +39,26 @@ func truthLine(h *snapshot.Head) string {
 			parts[0] += " of " + plural(uint64(h.CPUs), "CPU")
 		}
 	}
-	truth := threadSeconds(h.ThreadSeconds()) + " thread-seconds per second waited for storage"
-	if h.StorageNS > 0 {
+	truth := estimateMark(s) + threadSeconds(h.ThreadSeconds()) + " thread-seconds per second waited for storage"
+	if h.FlagKnown() {
 		truth += ", " + share(h.UnflaggedNS, h.StorageNS) + " of it not flagged as iowait"
 	}
 	parts = append(parts, truth)
 	if h.OtherNS > 0 {
-		parts = append(parts, threadSeconds(h.OtherSeconds())+" more that are not storage")
+		parts = append(parts, estimateMark(s)+threadSeconds(h.OtherSeconds())+" more that are not storage")
 	}
 	if h.PressureKnown {
 		parts = append(parts, fmt.Sprintf("io pressure some %s%%, full %s%%", Percent(h.PressureSome), Percent(h.PressureFull)))
 	}
 	return strings.Join(parts, dot)
+}
+
+// estimateMark stands before figures where all of them are estimates.
+func estimateMark(s *snapshot.Snapshot) string {
+	if s.Estimated {
+		return "~"
+	}
+	return ""
 }
 
 func threadSeconds(v float64) string {

@@ -26,7 +26,7 @@ func progressLines(s *snapshot.Snapshot, o *Options) []line {
 	title := fmt.Sprintf("IN PROGRESS for %s or longer, oldest first", durationOf(o.progressMin()))
 	lines := []line{{cut(title, o.Width), bold}}
 	if len(shown) > 0 {
-		lines = append(lines, progressTable(shown, o)...)
+		lines = append(lines, progressTable(shown, s.Estimated, o)...)
 	}
 	if hidden > 0 {
 		lines = append(lines, line{cut("… "+Count(uint64(hidden))+" more", o.Width), dim})
@@ -57,7 +57,7 @@ func selectProgress(s *snapshot.Snapshot, o *Options) (shown []*snapshot.InProgr
 	return shown, hidden, idle
 }
 
-func progressTable(waits []*snapshot.InProgress, o *Options) []line {
+func progressTable(waits []*snapshot.InProgress, estimated bool, o *Options) []line {
 	var columns []column
 	for i := range snapshot.InProgressFields {
 		f := &snapshot.InProgressFields[i]
@@ -66,7 +66,7 @@ func progressTable(waits []*snapshot.InProgress, o *Options) []line {
 		}
 		c := column{Field: f, natural: max(columnsOf(f.Title), f.Width*btoi(!f.Flex))}
 		for _, w := range waits {
-			c.natural = max(c.natural, columnsOf(progressCell(f.ID, w, 0)))
+			c.natural = max(c.natural, columnsOf(progressCell(f.ID, w, estimated, 0)))
 		}
 		columns = append(columns, c)
 	}
@@ -75,14 +75,14 @@ func progressTable(waits []*snapshot.InProgress, o *Options) []line {
 	for _, w := range waits {
 		var cells []string
 		for _, c := range columns {
-			cells = append(cells, cut(progressCell(c.ID, w, c.width), c.width))
+			cells = append(cells, cut(progressCell(c.ID, w, estimated, c.width), c.width))
 		}
 		lines = append(lines, line{join(columns, cells, o.Width), plain})
 	}
 	return lines
 }
 
-func progressCell(id string, w *snapshot.InProgress, columns int) string {
+func progressCell(id string, w *snapshot.InProgress, estimated bool, columns int) string {
 	switch id {
 	case "pid":
 		return strconv.FormatUint(uint64(w.PID), 10)
@@ -91,15 +91,18 @@ func progressCell(id string, w *snapshot.InProgress, columns int) string {
 	case "comm":
 		return quote(w.Comm)
 	case "age_ns":
-		return age(w)
+		return age(w, estimated)
 	case "flagged":
+		if w.FlagUnknown {
+			return unknown
+		}
 		return scalar(&snapshot.Field{Kind: snapshot.Boolean}, snapshot.Value{Bool: w.Flagged}, 0)
 	}
 	return waitsFor(w, columns)
 }
 
-func age(w *snapshot.InProgress) string {
-	if w.Adopted {
+func age(w *snapshot.InProgress, estimated bool) string {
+	if w.Adopted || estimated {
 		return "≈" + Duration(w.Age)
 	}
 	return Duration(w.Age)

@@ -23,21 +23,22 @@ func Sentence(s *snapshot.Snapshot) string {
 	case l == nil:
 		return "nobody waited for I/O"
 	case !l.Storage:
-		return "nobody waited for storage; " + waitedHowLong(l, s.Wall) + forWhat(l) + ", which is no wait for storage"
+		return "nobody waited for storage; " + waitedHowLong(s, l) + forWhat(l) + ", which is no wait for storage"
 	}
-	text := waitedHowLong(l, s.Wall) + forWhat(l)
+	text := waitedHowLong(s, l) + forWhat(l)
 	if l.OtherNS > 0 {
-		text += fmt.Sprintf("; %s more were not for storage", Duration(l.OtherNS))
+		text += fmt.Sprintf("; %s%s more were not for storage", estimateMark(s), Duration(l.OtherNS))
 	}
 	return text
 }
 
-func waitedHowLong(l *snapshot.Largest, wall time.Duration) string {
+func waitedHowLong(s *snapshot.Snapshot, l *snapshot.Largest) string {
+	total, wall := estimateMark(s)+Duration(l.Total), s.Wall
 	name := processName(l.Top.Comm, l.Top.PID)
 	if l.Threads > 1 && l.Total > uint64(wall) {
-		return fmt.Sprintf("%s waited %s in %s with %s threads", name, Duration(l.Total), period(wall), Count(uint64(l.Threads)))
+		return fmt.Sprintf("%s waited %s in %s with %s threads", name, total, period(wall), Count(uint64(l.Threads)))
 	}
-	return fmt.Sprintf("%s waited %s of %s", name, Duration(l.Total), period(wall))
+	return fmt.Sprintf("%s waited %s of %s", name, total, period(wall))
 }
 
 func period(wall time.Duration) string {

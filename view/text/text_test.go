@@ -85,6 +85,8 @@ func TestGolden(t *testing.T) {
 		{"empty", snapshottest.Empty, snapshot.Options{}, Options{Width: 80}},
 		{"hanging_only", snapshottest.HangingOnly, snapshot.Options{}, Options{Width: 120}},
 		{"unsampled", unsampled, snapshot.Options{}, Options{Width: 120}},
+		{"estimated", snapshottest.Estimated, snapshot.Options{}, Options{}},
+		{"estimated_by_cause", snapshottest.Estimated, snapshot.Options{By: []snapshot.Key{snapshot.ByCause}}, Options{Width: 160}},
 		{"hostile", snapshottest.Hostile, snapshot.Options{}, Options{Width: 140}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,6 +107,7 @@ func TestCommandGolden(t *testing.T) {
 		width int
 	}{
 		{"command", snapshottest.TwoProcesses, usage, 0},
+		{"command_estimated", snapshottest.Estimated, usage, 0},
 		{"command_width60", snapshottest.TwoProcesses, usage, 60},
 		{"command_killed", snapshottest.Empty, &killed, 80},
 	} {

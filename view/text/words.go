@@ -92,7 +92,7 @@ func causeShare(r *snapshot.Row) string {
 		return ""
 	}
 	mark := ""
-	if r.Sampled.Any {
+	if r.Sampled.Any || !r.Exact {
 		mark = "~"
 	}
 	return mark + share(r.Top.CauseNS, r.Total) + " "
