@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -171,8 +170,7 @@ func TestMissedReturnsAreCounted(t *testing.T) {
 	if shown == 0 || shown*100 < real*99 || shown > real || total.InFlight != 0 {
 		t.Errorf("%d missed returns shown of %d real ones, %d in flight", shown, real, total.InFlight)
 	}
-	// Before 6.2 the kernel keeps the count of returns to itself.
-	if total.ReturnMisses != 0 && total.ReturnMisses != real || total.ReturnMisses == 0 && !slices.Contains([]string{"5.10", "6.1"}, lab.GuestLine()) {
+	if total.ReturnMisses != real {
 		t.Errorf("%d missed returns, the kernel counts %d", real, total.ReturnMisses)
 	}
 	if sum.Count > total.Returns+threads {
@@ -398,6 +396,22 @@ func TestTracefsTellsWaitsInProgress(t *testing.T) {
 	checkBalance(t, w, true)
 }
 
+// TestASwitchThatSilencesProbesIsTold, with what switches it on again.
+func TestASwitchThatSilencesProbesIsTold(t *testing.T) {
+	if !lab.Guest() {
+		t.Skip("it is the machine's")
+	}
+	lab.Sysctl(t, "kernel/ftrace_enabled", "0")
+	w, err := Open(Options{Via: Tracefs, Functions: ioFunctions})
+	if err == nil {
+		w.Close()
+	}
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "sysctl kernel.ftrace_enabled=1") {
+		t.Errorf("%v", err)
+	}
+	leftOver(t, 0)
+}
+
 // TestPauseDisarmsAndResumeArms: nothing is seen in between, and nothing is made
 // up of what was cut.
 func TestPauseDisarmsAndResumeArms(t *testing.T) {
@@ -484,7 +498,7 @@ func TestShortThreadsHaveTheirProcess(t *testing.T) {
 	time.Sleep(2 * lastWaits)
 	r := finish(t, w)
 	sum, _, _ := r.sum(child.PID())
-	if int(sum.Count) < truth.Ops*95/100 || int(sum.Count) > truth.Ops*102/100 {
+	if int(sum.Count) < truth.Ops*95/100 || int(sum.Count) > truth.Ops+10 {
 		t.Errorf("%d waits of the process in %d reads", sum.Count, truth.Ops)
 	}
 	for tid, tally := range r.tallies {

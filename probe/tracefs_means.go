@@ -36,7 +36,7 @@ type tracefsWitness struct {
 	threads  map[uint32]*tracedThread
 	ending   []uint32 // threads that have exited
 	queue    []any    // records not yet told
-	scratch  []byte
+	sites    sitePool
 	epoch    uint32
 	budget   uint32 // wait records left in the epoch
 	detail   Detail
@@ -80,6 +80,9 @@ func openTracefs(o *Options) (_ Witness, err error) {
 		return nil, err
 	}
 	if err := w.fs.CheckSwitches(); err != nil {
+		return nil, err
+	}
+	if _, err := w.fs.Probes(); err != nil {
 		return nil, err
 	}
 	if w.owner, err = w.fs.NewOwner(); err != nil {

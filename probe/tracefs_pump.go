@@ -182,7 +182,7 @@ func (w *tracefsWitness) enter(tid uint32, e *tracedEvent, r *tracefs.Record) {
 	e.function.entries++
 	call := openCall{
 		function: e.function, start: r.Time, pointer: pointer, flagged: e.function.Flagged,
-		site: siteOf(address, r.Stack),
+		site: siteOf(address, r.Stack, w.sites.take()),
 	}
 	w.unreturned(t, t.calls.enter(call))
 	if r.Stack == nil && w.detail.Stacks {
@@ -195,13 +195,29 @@ const nearEntry = 16
 
 // siteOf is a stack that begins in the probed function itself. A frame that lies at
 // a function's very begin would be taken for a pointer to it, no place of a call.
-func siteOf(address uint64, stack []uint64) []uint64 {
-	own := address + 1
+func siteOf(address uint64, stack, into []uint64) []uint64 {
 	if len(stack) > 0 && stack[0]-address < nearEntry {
-		stack[0] = own
-		return stack
+		stack = stack[1:]
 	}
-	return append([]uint64{own}, stack...)
+	return append(append(into[:0], address+1), stack...)
+}
+
+// sitePool keeps the memory of stacks that nobody was told of, for the next ones.
+type sitePool [][]uint64
+
+const maxSitePool = 256
+
+func (p *sitePool) take() (site []uint64) {
+	if last := len(*p) - 1; last >= 0 {
+		site, *p = (*p)[last], (*p)[:last]
+	}
+	return site
+}
+
+func (p *sitePool) give(site []uint64) {
+	if len(*p) < maxSitePool && site != nil {
+		*p = append(*p, site)
+	}
 }
 
 func (w *tracefsWitness) leave(tid uint32, f *tracedFunction, r *tracefs.Record) {
@@ -220,7 +236,9 @@ func (w *tracefsWitness) leave(tid uint32, f *tracedFunction, r *tracefs.Record)
 		return
 	}
 	f.returns++
-	w.end(t, &call, r.Time, r.CPU)
+	if !w.end(t, &call, r.Time, r.CPU) && !call.siteTold {
+		w.sites.give(call.site)
+	}
 }
 
 // stray is a return without an entry: of a call that began before the gate
@@ -233,20 +251,20 @@ func (w *tracefsWitness) stray(f *tracedFunction) {
 	f.strayReturns++
 }
 
-// end makes a wait of a call that has returned.
-func (w *tracefsWitness) end(t *tracedThread, c *openCall, end uint64, cpu int) {
+// end makes a wait of a call that has returned. told: its record has the call's stack.
+func (w *tracefsWitness) end(t *tracedThread, c *openCall, end uint64, cpu int) (told bool) {
 	if end < c.start {
 		w.counts.clock++
-		return
+		return false
 	}
 	start, flags, slept := c.wait(end)
 	if !slept {
 		w.counts.noSleep++
-		return
+		return false
 	}
 	blocked := end - start
 	if blocked < uint64(w.options.Min) {
-		return
+		return false
 	}
 	if blocked >= uint64(w.options.Slow) {
 		flags |= event.Slow
@@ -255,13 +273,13 @@ func (w *tracefsWitness) end(t *tracedThread, c *openCall, end uint64, cpu int) 
 	flags, weight, chosen := t.sample(flags, w.epoch, w.options)
 	switch {
 	case !chosen:
-		return
+		return false
 	case !w.detail.Stacks:
 		w.counts.shed.add(blocked)
-		return
+		return false
 	case w.budget == 0:
 		w.counts.overBudget.add(blocked)
-		return
+		return false
 	}
 	w.budget--
 	w.queue = append(w.queue, &event.Wait{
@@ -269,4 +287,5 @@ func (w *tracefsWitness) end(t *tracedThread, c *openCall, end uint64, cpu int) 
 		Start: start, Woken: end, Runs: end, Seq: t.tally.Count, Born: t.tally.Born,
 		Flags: flags, CPU: uint32(cpu), Weight: weight, Site: event.Site{Syscall: -1, Stack: c.site},
 	})
+	return true
 }

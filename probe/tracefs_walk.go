@@ -131,6 +131,9 @@ func (w *tracefsWitness) NextEpoch() (closed uint32, err error) {
 		w.epoch = 1
 	}
 	w.renewBudget()
+	if off := w.fs.CheckSwitches(); off != nil {
+		w.noteOnce(off.Error())
+	}
 	return closed, err
 }
 

@@ -179,7 +179,7 @@ func lastError(log, command string) (last string) {
 // Profile is what the kernel counts of a probe.
 type Profile struct {
 	Hits   uint64 // also those that no buffer took
-	Misses uint64 // kernels before 6.2 leave out the returns for which MaxActive was too small
+	Misses uint64 // older kernels leave out the returns for which MaxActive was too small
 }
 
 // Profiles are the counts of all probes, by event: the kernel does not tell the group.

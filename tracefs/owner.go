@@ -55,7 +55,7 @@ func ParseOwner(name string) (o Owner, role string, ok bool) {
 	case 0:
 		return o, "", true
 	case 1:
-		return o, parts[0], true
+		return o, parts[0], parts[0] != ""
 	}
 	return Owner{}, "", false
 }

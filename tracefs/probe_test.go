@@ -298,3 +298,53 @@ func TestAKilledRunTracesNoMoreAndIsCleanedUp(t *testing.T) {
 		t.Errorf("%v, %v", found, err)
 	}
 }
+
+// TestWhatNobodyReadsCostsLess: a probe whose buffer is full, or whose owner has
+// died, is still hit, but neither unwinds nor writes; one that is disabled costs nothing.
+func TestWhatNobodyReadsCostsLess(t *testing.T) {
+	f := needProbes(t)
+	o := owner(t, f)
+	i := newInstance(t, f, 16<<10)
+	in, out := pair(t, f, o, getppid, 64)
+	r := newReader(t, f, i)
+	enable := func(on bool) {
+		t.Helper()
+		if err := errors.Join(i.Enable(o.String(), out.Name, on), i.Enable(o.String(), in.Name, on)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const calls = 5000
+	cost := func() time.Duration {
+		best := time.Hour
+		for range 5 {
+			begun := time.Now()
+			for range calls {
+				syscall.Syscall(unix.SYS_GETPPID, 0, 0, 0)
+			}
+			best = min(best, time.Since(begun)/calls)
+			readNow(t, r, func(*Record) {})
+		}
+		return best
+	}
+	none := cost()
+	enable(true)
+	if err := errors.Join(i.Stacks(true), i.Trace(true)); err != nil {
+		t.Fatal(err)
+	}
+	full := cost()
+	if err := i.Stacks(false); err != nil {
+		t.Fatal(err)
+	}
+	plain := cost()
+	if err := errors.Join(i.Stacks(true), i.Trace(false)); err != nil {
+		t.Fatal(err)
+	}
+	dead := cost()
+	enable(false)
+	disabled := cost()
+	t.Logf("a call: %v; with stacks %v, without %v more; after its owner's death %v more; disabled %v more",
+		none, full-none, plain-none, dead-none, disabled-none)
+	if dead >= full || plain >= full {
+		t.Errorf("%v while nobody listens, %v without stacks, %v otherwise", dead, plain, full)
+	}
+}

@@ -31,14 +31,15 @@ type stackFormat struct {
 // trampoline stands in a stack for code that the kernel made at run time.
 const trampoline = ^uint64(0)
 
-// decode reads the addresses; the declared size of the array is not that of the record.
-func (s stackFormat) decode(record []byte) []uint64 {
+// decode reads the addresses into a stack that it may use; the declared size of the
+// array is not that of the record.
+func (s stackFormat) decode(record []byte, stack []uint64) []uint64 {
 	size, ok := s.size.Uint(record)
 	if !ok || s.callers > len(record) {
 		return nil
 	}
+	stack = stack[:0]
 	n := min(size, uint64(len(record)-s.callers)/8)
-	stack := make([]uint64, 0, n)
 	for at := s.callers; n > 0; n, at = n-1, at+8 {
 		address := binary.NativeEndian.Uint64(record[at:])
 		if address != trampoline && address != 0 {
@@ -67,6 +68,7 @@ type stream struct {
 	current entry  // not yet told
 	follows entry  // the one behind it, met in search of its stack
 	last    bool   // there was nothing behind current: its stack may still come
+	room    []uint64
 }
 
 // entry is an event within a page, whose memory it shares.
@@ -149,7 +151,8 @@ func (s *stream) findStack() {
 		s.counts.StrayStacks++
 	default:
 		s.counts.Stacks++
-		s.current.stack = s.stacks.decode(e.record)
+		s.room = s.stacks.decode(e.record, s.room)
+		s.current.stack = s.room
 	}
 }
 

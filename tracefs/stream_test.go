@@ -53,7 +53,7 @@ func stackRecord(pid uint32, addresses ...uint64) []byte {
 	return b
 }
 
-func readerOf(t *testing.T, buffers ...[][]byte) *Reader {
+func readerOf(t testing.TB, buffers ...[][]byte) *Reader {
 	r := &Reader{capacity: 100}
 	for cpu, p := range buffers {
 		r.streams = append(r.streams, newStream(cpu, io.ReadCloser(&pages{p}), layout(t), testStacks, &r.counts))
@@ -74,7 +74,7 @@ func read(t *testing.T, r *Reader, until uint64) (all []seen) {
 		t.Fatal(err)
 	}
 	r.Read(until, func(rec *Record) {
-		all = append(all, seen{rec.Time, rec.CPU, binary.NativeEndian.Uint32(rec.Data[4:]), rec.Stack})
+		all = append(all, seen{rec.Time, rec.CPU, binary.NativeEndian.Uint32(rec.Data[4:]), slices.Clone(rec.Stack)})
 	})
 	return all
 }
@@ -163,6 +163,62 @@ func TestCPUsAreMergedInTheOrderOfTime(t *testing.T) {
 	}
 	if !slices.Equal(got, all) || r.Counts().OutOfOrder != 0 {
 		t.Errorf("%d events of %d, %d out of order", len(got), len(all), r.Counts().OutOfOrder)
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add((&pageBuilder{time: 10}).short(0, eventRecord(testEvent, 1)...).long(1, stackRecord(1, 0xa1, 0xa2)).page(0),
+		(&pageBuilder{time: 21}).long(0, stackRecord(2, 0xb1)).page(missedEvents))
+	l := layout(f)
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		r := &Reader{capacity: 10}
+		for cpu, p := range [][][]byte{{first, second}, {second, nil, first}} {
+			s := newStream(cpu, &pages{p}, l, testStacks, &r.counts)
+			s.stats = func() (CPUStats, error) { return CPUStats{}, nil }
+			r.streams = append(r.streams, s)
+		}
+		for _, until := range []uint64{15, 1 << 40} {
+			if _, err := r.Collect(); err != nil {
+				t.Fatal(err)
+			}
+			r.Read(until, func(rec *Record) {
+				if rec.Time > until || len(rec.Stack) > 1<<12 {
+					t.Fatalf("%+v", rec)
+				}
+			})
+		}
+		if _, _, err := r.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range r.streams {
+			if s.peek() {
+				t.Fatal("something is left")
+			}
+		}
+	})
+}
+
+// BenchmarkRead is an entry with a stack of 20 frames, and a return.
+func BenchmarkRead(b *testing.B) {
+	stack := make([]uint64, 20)
+	for i := range stack {
+		stack[i] = 1<<63 + uint64(i)
+	}
+	var built pageBuilder
+	pairs := 0
+	for ; len(built.data) < 3800; pairs++ {
+		built.long(100, append(eventRecord(testEvent, 1), make([]byte, 32)...)).
+			long(900, stackRecord(1, stack...)).
+			long(5000, append(eventRecord(testEvent, 1), make([]byte, 16)...))
+	}
+	page := built.page(0)
+	r := &Reader{}
+	s := newStream(0, nil, layout(b), testStacks, &r.counts)
+	r.streams = []*stream{s}
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += pairs {
+		s.queue = append(s.queue, append(s.blank()[:0], page...))
+		r.Read(math.MaxUint64, func(*Record) {})
 	}
 }
 

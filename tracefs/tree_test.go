@@ -82,7 +82,7 @@ func TestOwnersNamesAreReadBack(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "iowitness", "iowitness_1", "iowitness_0_0a1b2c3d", "iowitness_01_0a1b2c3d", "iowitness_1_0a1b2c3", "iowitness_1_0A1B2C3D",
-		"iowitness_-1_0a1b2c3d", "iowitness_1_0a1b2c3d_1_in_x", "iowitness_99999999999_0a1b2c3d", "perf_1_0a1b2c3d", "xiowitness_1_0a1b2c3d",
+		"iowitness_-1_0a1b2c3d", "iowitness_1_0a1b2c3d_1_in_x", "iowitness_99999999999_0a1b2c3d", "iowitness_1_0a1b2c3d_", "perf_1_0a1b2c3d", "xiowitness_1_0a1b2c3d",
 	} {
 		if o, role, ok := ParseOwner(name); ok {
 			t.Errorf("%q was taken for ours: %+v, %q", name, o, role)
