@@ -47,8 +47,8 @@ func TestProcIsReadAsTheKernelWritesIt(t *testing.T) {
 	for text, want := range map[string]*tracedFunction{
 		"[<0>] folio_wait_bit_common+0x13d/0x350\n[<0>] jbd2_log_wait_commit+0x1/0x2 [jbd2]\n": leaf,
 		"[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n[<0>] ext4_sync_file+0x1":        other,
-		"[<0>] io_schedule_x+0x46/0x70\n":                                                      nil,
-		"":                                                                                     nil,
+		"[<0>] io_schedule_x+0x46/0x70\n": nil,
+		"":                                nil,
 	} {
 		if got := findFunction(parseStack(text), functions); got != want {
 			t.Errorf("%q: %v", text, got)
