@@ -70,22 +70,9 @@ func RunningRelease() (string, error) {
 // Build builds the module and gives the file's path. Its errors say what is
 // missing and how to get it; one that wraps ErrUnsupported, that the kernel cannot take it.
 func Build(ctx context.Context, o Options) (string, error) {
-	if err := o.fill(); err != nil {
-		return "", err
-	}
-	headers, err := readHeaders(&o)
+	headers, err := o.prepare()
 	if err != nil {
 		return "", err
-	}
-	if _, err := exec.LookPath("make"); err != nil {
-		return "", fmt.Errorf("building the module needs make: install the package make")
-	}
-	if o.CC == "" {
-		if o.CC, err = headers.compiler(exec.LookPath); err != nil {
-			return "", err
-		}
-	} else if _, err := exec.LookPath(o.CC); err != nil {
-		return "", fmt.Errorf("there is no compiler %s here: name another one, or install it", o.CC)
 	}
 	dir, err := os.MkdirTemp("", "iowitness-kmod")
 	if err != nil {
@@ -99,6 +86,34 @@ func Build(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	return o.Out, install(ctx, filepath.Join(dir, Name+".ko"), o.Out)
+}
+
+// CheckBuild says what Build lacks here; nil: nothing.
+func CheckBuild(o Options) error {
+	_, err := o.prepare()
+	return err
+}
+
+// prepare fills in the options, and finds headers and tools.
+func (o *Options) prepare() (*headers, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	headers, err := readHeaders(o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := exec.LookPath("make"); err != nil {
+		return nil, fmt.Errorf("building the module needs make: install the package make")
+	}
+	if o.CC == "" {
+		o.CC, err = headers.compiler(exec.LookPath)
+		return headers, err
+	}
+	if _, err := exec.LookPath(o.CC); err != nil {
+		return nil, fmt.Errorf("there is no compiler %s here: name another one, or install it", o.CC)
+	}
+	return headers, nil
 }
 
 // make runs the kernel's own build in a directory.

@@ -26,7 +26,7 @@ type host struct {
 	place     string // of tracefs
 	traceable kernel.Listing
 	asked     []string // what was tried
-	noBuild   bool     // no tools to build a module with
+	noModule  error    // why none can be built
 }
 
 func (h *host) means(m Means) error {
@@ -124,10 +124,7 @@ func (h *host) diagnose(t *testing.T) *diagnosis.Report {
 		}
 	}
 	e := gather(root, DiagnoseOptions{})
-	e.buildTools = nil
-	if h.noBuild {
-		e.buildTools = []string{"make", "gcc"}
-	}
+	e.noModule = h.noModule
 	r := diagnose(e, h, DiagnoseOptions{Version: "test"})
 	for i := range r.Means {
 		if m := &r.Means[i]; (m.Verdict == diagnosis.Usable) == (m.Reason != "") {

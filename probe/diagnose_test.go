@@ -224,14 +224,14 @@ func TestReasons(t *testing.T) {
 			"security module",
 		},
 		{
-			"no headers and no compiler",
+			"no headers",
 			func() *host {
-				h := usual().without("lib/modules/6.12.1/build/Makefile")
-				h.noBuild = true
+				h := usual()
+				h.noModule = errors.New("there are no headers of Linux 6.12.1")
 				return h
 			}(),
 			Kmod, diagnosis.Unusable,
-			[]string{"linux-headers-6.12.1", "install make and gcc"},
+			[]string{"no headers of Linux 6.12.1"},
 			"",
 		},
 		{

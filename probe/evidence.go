@@ -5,10 +5,10 @@ package probe
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/kmod"
 )
 
 // evidence is what files say of a host. It explains what trials found.
@@ -29,7 +29,7 @@ type evidence struct {
 	tracefs      string // where it is, or "private"
 	btfFile      string // of --btf
 	btfBytes     int64
-	buildTools   []string // that are missing for a module
+	noModule     error // why there is no module to load, and none can be built
 	procReadable bool
 	has          bpfFeatures
 }
@@ -54,10 +54,8 @@ func gather(root string, o DiagnoseOptions) *evidence {
 	if info, err := os.Stat(btf); err == nil {
 		e.btfBytes = info.Size()
 	}
-	for _, tool := range []string{"make", "gcc"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			e.buildTools = append(e.buildTools, tool)
-		}
+	if _, err := os.Stat(filepath.Join(root, kmod.DefaultPath(e.facts.Release))); err != nil {
+		e.noModule = kmod.CheckBuild(kmod.Options{Root: root, Release: e.facts.Release})
 	}
 	return e
 }

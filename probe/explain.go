@@ -51,7 +51,7 @@ func (e *evidence) explainWhole(d *Description, err error) (diagnosis.Verdict, s
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return e.refused(d)
 	}
-	return diagnosis.Unusable, "the smallest program of this kind works, but not iowitness's own: " + plain(err)
+	return diagnosis.Unusable, "the smallest trial of it works, but not what iowitness attaches: " + plain(err)
 }
 
 // cannotRead says who keeps BPF from reading kernel memory by address, without
@@ -105,12 +105,8 @@ func (e *evidence) noModules(builtWithout bool) []string {
 // cannotBuild says what is missing to build the module where it could be loaded; "": nothing.
 func (e *evidence) cannotBuild() string {
 	reasons := e.noModules(false)
-	if e.modules.Headers == "" {
-		reasons = append(reasons, fmt.Sprintf("the headers of this kernel are not installed (/lib/modules/%s/build): "+
-			"install the package that has them, such as linux-headers-%[1]s", e.facts.Release))
-	}
-	if len(e.buildTools) > 0 {
-		reasons = append(reasons, "to build the module, install "+strings.Join(e.buildTools, " and "))
+	if e.noModule != nil {
+		reasons = append(reasons, e.noModule.Error())
 	}
 	return strings.Join(reasons, "; ")
 }

@@ -66,16 +66,7 @@ func choose(o *Options) (Witness, error) {
 			refused = append(refused, fmt.Sprintf("%s: %v", via, noTypes))
 			continue
 		}
-		var w Witness
-		var err error
-		switch via {
-		case Tracefs:
-			w, err = openTracefs(o)
-		case Taskstats:
-			w, err = openCoarse(o, refused)
-		default:
-			w, err = openBPF(o, via, types, own)
-		}
+		w, err := openBy(o, via, types, own, refused)
 		if err == nil {
 			return w, nil
 		}
@@ -88,6 +79,17 @@ func choose(o *Options) (Witness, error) {
 		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
 	}
 	return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(refused, "; "))
+}
+
+// openBy opens one means; the better ones were refused for the reasons given.
+func openBy(o *Options, via Means, types *btf.Spec, own bool, refused []string) (Witness, error) {
+	switch via {
+	case Tracefs:
+		return openTracefs(o)
+	case Taskstats:
+		return openCoarse(o, refused)
+	}
+	return openBPF(o, via, types, own)
 }
 
 // removeLeftovers takes away what killed runs have left in tracefs; what hinders

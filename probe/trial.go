@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/taskstats"
 	"github.com/iowitness/iowitness/tracefs"
 )
 
@@ -229,16 +230,16 @@ func (l *liveTrial) together(symbols []string) error {
 // whole opens the means as a run does, and closes it before it has begun. Of the
 // functions it takes one: each has a trial of its own, and takes its time.
 func (l *liveTrial) whole(m Means) (notes []string, err error) {
-	if !slices.Contains(preference, m) || !describe(m).bpf {
-		return nil, nil
+	if !slices.Contains(preference, m) || m == Kmod {
+		return nil, nil // loading a module is no trial
 	}
 	o := Options{Via: m, BTF: l.options.BTF, Functions: oneFunction()}
 	o.fill()
 	types, own, err := kernelBTF(o.BTF)
-	if err != nil {
+	if err != nil && describe(m).bpf {
 		return nil, err
 	}
-	w, err := openBPF(&o, m, types, own)
+	w, err := openBy(&o, m, types, own, nil)
 	if err != nil {
 		return nil, withoutHint(err)
 	}
@@ -276,4 +277,16 @@ func tryModule() error {
 		return errors.New("the kernel took one byte for a module")
 	}
 	return os.NewSyscallError("init_module", err)
+}
+
+// tryTaskstats asks the kernel for the statistics of this very process.
+func tryTaskstats() error {
+	c, err := taskstats.Dial()
+	if errors.Is(err, taskstats.ErrPermission) {
+		return fmt.Errorf("%w (%w)", err, unix.EPERM)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
