@@ -46,6 +46,7 @@ type document struct {
 	Start, End         time.Time
 	WallNS             uint64             `json:"wall_ns"`
 	Means              map[string]string  `json:"means"`
+	Estimated          bool               `json:"estimated"`
 	IOWaitPercent      *float64           `json:"iowait_percent"`
 	ThreadSeconds      float64            `json:"thread_seconds"`
 	OtherThreadSeconds float64            `json:"other_thread_seconds"`
