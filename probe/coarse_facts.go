@@ -33,7 +33,7 @@ func coarseState(s *taskstats.Sources) string {
 
 func (w *coarse) notes(s *taskstats.Sources) []string {
 	notes := []string{
-		fmt.Sprintf("coarse: without a probe, /proc is polled %d times a second and every figure (~) is an estimate: waits shorter than %d ms are seen only by chance",
+		fmt.Sprintf("coarse: without a probe, /proc is polled up to %d times a second and every figure (~) is an estimate: waits shorter than %d ms are seen only by chance",
 			w.options.Polls, 1000/max(w.options.Polls, 1)),
 		accountingNote(s),
 	}
@@ -66,15 +66,15 @@ func accountingNote(s *taskstats.Sources) string {
 	case s.Netlink:
 		return "counts and times of iowait are the kernel's (delay accounting); waits that are not iowait, such as those for a journal or a lock, are told by what was seen"
 	case s.Switch >= taskstats.On:
-		note := "times of iowait are the kernel's, in ticks of 10 ms (delay accounting); counts are of what was seen, and so too low"
+		note := "times of iowait are the kernel's, in ticks of 10 ms (delay accounting); their number is that of what was seen, a floor"
 		if errors.Is(s.Refused, taskstats.ErrPermission) {
 			note += ": CAP_NET_ADMIN would tell both"
 		}
 		return note
 	case s.Switch == taskstats.Off:
-		return "delay accounting is off, so all is told by what was seen; sysctl kernel.task_delayacct=1 counts for threads that start after it, delayacct on the kernel's command line for all"
+		return "delay accounting is off, so all is told by what was seen, and the number of waits is a floor; sysctl kernel.task_delayacct=1 counts for threads that start after it, delayacct on the kernel's command line for all"
 	}
-	return "nothing tells whether the kernel accounts for delays, so all is told by what was seen"
+	return "nothing tells whether the kernel accounts for delays, so all is told by what was seen, and the number of waits is a floor"
 }
 
 func release() string {

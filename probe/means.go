@@ -84,7 +84,11 @@ var Descriptions = []Description{
 	{
 		Means: Taskstats, Title: "delay accounting and polling of /proc",
 		Needs: []string{"/proc", "for delays: CAP_NET_ADMIN in the first namespaces, and kernel.task_delayacct"},
-		Loses: []string{losesCauses, losesRequests, "coarse: waits are sighted by polling, short ones are missed, and every figure is an estimate", "delays only of what the kernel flags as iowait"},
+		Loses: []string{
+			losesRequests, "coarse: waits are sighted by polling, short ones by chance only, and every figure is an estimate",
+			"counts and exact times only of what the kernel flags as iowait, where it accounts for delays", "quantiles and run-queue delays are not told",
+			"causes and files of others' processes only as root",
+		},
 	},
 }
 
