@@ -96,8 +96,12 @@ func CheckBuild(o Options) error {
 
 // prepare fills in the options, and finds headers and tools.
 func (o *Options) prepare() (*headers, error) {
+	forRunning := o.Release == "" && o.Headers == ""
 	if err := o.fill(); err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(o.Root, "proc/modules")); err != nil && forRunning {
+		return nil, fmt.Errorf("the running kernel takes no modules (CONFIG_MODULES): %w", ErrUnsupported)
 	}
 	headers, err := readHeaders(o)
 	if err != nil {

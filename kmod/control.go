@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const controlVersion = 1
@@ -74,6 +76,7 @@ func ParseControl(text []byte) (Control, error) {
 		{"duty_every_ms", func(w *words, name string) { c.DutyEvery = w.milliseconds(name) }},
 		{"heartbeat_ms", func(w *words, name string) { c.Heartbeat = w.milliseconds(name) }},
 		{"heartbeat_age_ns", func(w *words, name string) { c.HeartbeatAge = w.nanoseconds(name) }},
+		{"lapses", func(w *words, name string) { c.Lapses = w.u32(name) }},
 		{"looking", func(w *words, name string) { c.Looking = w.next(name) }},
 		{"epoch", func(w *words, name string) { c.Epoch = w.u32(name) }},
 		{"processes", func(w *words, name string) { c.Processes = w.u32(name) }},
@@ -108,16 +111,30 @@ func (w *words) nanoseconds(what string) time.Duration {
 	return time.Duration(w.number(what, 63))
 }
 
-// Controller steers the loaded module. While it is open the module cannot be unloaded.
+// Controller steers the loaded module. There is one at a time, and while it is open
+// the module cannot be unloaded.
 type Controller struct{ f *os.File }
 
 // Open opens the control file below root.
 func Open(root string) (*Controller, error) {
 	f, err := os.OpenFile(filepath.Join(root, "proc", Name, "control"), os.O_RDWR, 0)
+	if errors.Is(err, unix.EBUSY) {
+		return nil, heldError(Holders(root))
+	}
 	if err != nil {
 		return nil, explainOpen(err)
 	}
 	return &Controller{f}, nil
+}
+
+// Control reads how the module is set.
+func (c *Controller) Control() (Control, error) {
+	var b [4096]byte
+	n, err := c.f.ReadAt(b[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Control{}, err
+	}
+	return ParseControl(b[:n])
 }
 
 // Close lets go of the module.
@@ -168,5 +185,5 @@ func (c *Controller) SetDuty(on, every time.Duration) error {
 // Their counts go into State.Ended.
 func (c *Controller) Reap() error { return c.say("reap") }
 
-// Reset forgets all counts. Waits in progress become losses.
+// Reset forgets all counts. Waits in progress are given up.
 func (c *Controller) Reset() error { return c.say("reset") }

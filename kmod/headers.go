@@ -60,7 +60,8 @@ func parseConfig(text string) map[string]string {
 
 func (h *headers) clang() bool { return h.config["CC_IS_CLANG"] == "y" }
 
-var compilerName = regexp.MustCompile(`^(?:\S+-)?((?:gcc|clang)(?:-\d+)?)\b.*?(\d+)\.\d+`)
+// compilerVersion finds the major version in texts such as "gcc-12 (Debian 12.2.0-14) 12.2.0".
+var compilerVersion = regexp.MustCompile(`\b(\d+)\.\d+\.\d+`)
 
 // compiler is the one that the kernel was built with, else any of its kind.
 func (h *headers) compiler(look func(string) (string, error)) (string, error) {
@@ -69,8 +70,8 @@ func (h *headers) compiler(look func(string) (string, error)) (string, error) {
 		kind = "clang"
 	}
 	first := kind
-	if m := compilerName.FindStringSubmatch(h.config["CC_VERSION_TEXT"]); m != nil {
-		first = kind + "-" + m[2]
+	if m := compilerVersion.FindStringSubmatch(h.config["CC_VERSION_TEXT"]); m != nil {
+		first = kind + "-" + m[1]
 	}
 	for _, name := range []string{first, kind} {
 		if _, err := look(name); err == nil {

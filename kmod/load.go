@@ -5,6 +5,7 @@ package kmod
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,6 +25,7 @@ type Params struct {
 	DutyOn     time.Duration // look for so long
 	DutyEvery  time.Duration // in each so long; default: always
 	GateClosed bool          // do not look before the gate is opened
+	Transient  bool          // loaded for one run of the program: see RemoveLeftover
 }
 
 // String gives the parameters as the kernel takes them.
@@ -45,6 +47,9 @@ func (p Params) String() string {
 	}
 	if p.GateClosed {
 		words = append(words, "gate=0")
+	}
+	if p.Transient {
+		words = append(words, "transient=1")
 	}
 	return strings.Join(words, " ")
 }
@@ -68,8 +73,14 @@ func Load(path string, p Params) error {
 		return err
 	}
 	f, err := os.Open(path)
+	if reasons := Obstacles("/"); err != nil && len(reasons) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(reasons, "; "), ErrUnsupported)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no module %s: build it first, with \"iowitness kmod build\"", path)
+	}
 	if err != nil {
-		return fmt.Errorf("%w: build the module first, with \"iowitness kmod build\"", err)
+		return err
 	}
 	defer f.Close()
 	return explainLoad("/", path, unix.FinitModule(int(f.Fd()), p.String(), 0))
@@ -108,6 +119,8 @@ func Unload(wait time.Duration) error {
 		switch {
 		case errors.Is(err, unix.ENOENT):
 			return ErrNotLoaded
+		case errors.Is(err, unix.ENOSYS):
+			return fmt.Errorf("this kernel takes no modules (CONFIG_MODULES): %w", ErrUnsupported)
 		case errors.Is(err, unix.EPERM):
 			return fmt.Errorf("unloading a module needs CAP_SYS_MODULE: run it with sudo: %w", ErrUnsupported)
 		case errors.Is(err, unix.EWOULDBLOCK), errors.Is(err, unix.EBUSY):
@@ -134,13 +147,24 @@ func heldError(holders []Holder) error {
 	return fmt.Errorf("the kernel module is in use by %s: stop that first", strings.Join(who, ", "))
 }
 
+// RemoveLeftover unloads a module that was loaded for one run of the program, if
+// that run has been killed.
+func RemoveLeftover() error {
+	s, err := Status("/")
+	if err != nil || !s.Loaded || s.Parameters["transient"] != "Y" || len(s.Holders) > 0 {
+		return err
+	}
+	return Unload(0)
+}
+
 // Holder is a process that keeps the module from being unloaded.
 type Holder struct {
 	PID  int    `json:"pid"`
 	Comm string `json:"comm"`
 }
 
-// Holders finds the processes that have the control file open.
+// Holders finds the processes that steer the module: those that have the control
+// file open for writing.
 func Holders(root string) []Holder {
 	var holders []Holder
 	dirs, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*"))
@@ -152,7 +176,7 @@ func Holders(root string) []Holder {
 		files, _ := os.ReadDir(filepath.Join(dir, "fd"))
 		for _, file := range files {
 			target, err := os.Readlink(filepath.Join(dir, "fd", file.Name()))
-			if err != nil || target != "/proc/iowitness/control" {
+			if err != nil || target != "/proc/iowitness/control" || !writes(filepath.Join(dir, "fdinfo", file.Name())) {
 				continue
 			}
 			comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
@@ -161,4 +185,19 @@ func Holders(root string) []Holder {
 		}
 	}
 	return holders
+}
+
+// writes says whether a descriptor is open for writing, from its file in fdinfo.
+func writes(info string) bool {
+	text, err := os.ReadFile(info)
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "flags:"); ok {
+			flags, err := strconv.ParseUint(strings.TrimSpace(value), 8, 32)
+			return err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY
+		}
+	}
+	return true
 }

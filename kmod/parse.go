@@ -203,12 +203,13 @@ func (p *waitsParser) probe(w *words) {
 
 func parseProcess(w *words) Process {
 	var p Process
-	p.TGID, p.Born = w.u32("process id"), w.u64("birth")
+	p.TGID, p.PPID, p.Born = w.u32("process id"), w.u32("parent"), w.u64("birth")
 	p.Alive = w.either("state", "alive", "ended")
 	p.Comm = w.name()
 	p.Now = w.u64("instant")
 	p.Counts = w.counts()
 	p.Waiting, p.Oldest = w.u32("waiting"), w.u64("oldest")
+	p.OldestFlagged = w.either("flag", "flagged", "unflagged")
 	if (p.Waiting == 0) != (p.Oldest == 0) {
 		w.fail("%d waits in progress, and the oldest began at %d", p.Waiting, p.Oldest)
 	}

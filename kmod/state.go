@@ -101,7 +101,8 @@ type SlotCount struct {
 }
 
 // Counts are those of one process, or of many. Waits are from entry to return of
-// a function: run-queue delay after the wake-up is part of them.
+// a function: run-queue delay after the wake-up is part of them. Of a wait that
+// began before the gate was opened, only the time since then is in the sums.
 type Counts struct {
 	Entries   uint64 // calls recorded; those in flight are what it exceeds the others by
 	Flagged   Sum    // waits with in_iowait set
@@ -121,13 +122,16 @@ func (c *Counts) Returns() uint64 {
 // Process is what was seen of a process.
 type Process struct {
 	TGID  uint32
+	PPID  uint32 // its parent when it first waited
 	Born  uint64 // its start: tells a reused id apart
 	Alive bool
 	Comm  string // raw bytes, up to 15
 	Now   uint64 // when this was told
 	Counts
 	Waiting uint32 // waits in progress
-	Oldest  uint64 // start of the oldest of them; 0: none
+	Oldest  uint64 // start of the oldest of them, as far as it was looked at; 0: none
+
+	OldestFlagged bool // in_iowait is set in that one
 }
 
 // Ended adds up processes that have ended and are listed no more.
@@ -145,6 +149,7 @@ type Control struct {
 	DutyEvery     time.Duration
 	Heartbeat     time.Duration // without one for so long, it does nothing; 0: none is needed
 	HeartbeatAge  time.Duration
+	Lapses        uint32 // heartbeats that came too late
 	Looking       string // "open", or what keeps it from looking: "gate", "duty" or "heartbeat"
 	Epoch         uint32
 	Processes     uint32 // places in the table

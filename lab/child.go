@@ -19,6 +19,11 @@ type Truth struct {
 	Ops   int           `json:"ops"`
 	Total time.Duration `json:"total"` // in the operations
 	Max   time.Duration `json:"max"`   // the longest operation
+
+	// What the scheduler says of a workload's thread, where it does its operations on
+	// one and says so: time on a CPU, and ready but waiting for one.
+	CPU      time.Duration `json:"cpu"`
+	RunQueue time.Duration `json:"run_queue"`
 }
 
 const (
@@ -115,6 +120,12 @@ func (c *Child) Go() { c.start() }
 
 // Kill ends the workload.
 func (c *Child) Kill() { c.cmd.Process.Kill() }
+
+// End ends the workload, if it still runs, and waits for that.
+func (c *Child) End() {
+	c.cmd.Process.Kill()
+	c.cmd.Wait()
+}
 
 // Wait waits for its end and gives its truth.
 func (c *Child) Wait() Truth {

@@ -17,7 +17,9 @@ import (
 func NullBlk(t testing.TB, delay time.Duration) Device {
 	t.Helper()
 	needGuest(t)
-	Run(t, "modprobe", "null_blk", "nr_devices=1", "queue_mode=2", "irqmode=2", fmt.Sprintf("completion_nsec=%d", delay.Nanoseconds()))
+	Run(t, "modprobe", "null_blk", "nr_devices=1", "queue_mode=2", "irqmode=2",
+		"hw_queue_depth=512", // more than tests have threads: none waits for a tag
+		fmt.Sprintf("completion_nsec=%d", delay.Nanoseconds()))
 	t.Cleanup(func() { exec.Command("modprobe", "-r", "null_blk").Run() })
 	return DeviceAt(t, "/dev/nullb0")
 }

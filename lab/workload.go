@@ -39,6 +39,7 @@ var workloads = map[string]func(*Truth, []string) error{
 	"threads":      threadedReads,  // file threads n: O_DIRECT reads of each of many threads
 	"ring_idle":    ringIdle,       // ms: waits in io_uring for a pipe that stays empty
 	"storm":        threadStorm,    // file threads every: as many short threads, of which each so many reads once
+	"mount":        mountBlank,     // device: tries to mount it, which reads its superblock and fails
 	"migrate":      migratingReads, // file n: O_DIRECT reads, changing the CPU between them
 }
 
@@ -51,6 +52,24 @@ func (t *Truth) timed(op func() error) error {
 	t.Total += took
 	t.Max = max(t.Max, took)
 	return err
+}
+
+// scheduled adds what the scheduler gave the calling thread until the result is called.
+func (t *Truth) scheduled() (done func()) {
+	read := func() (cpu, runQueue time.Duration) {
+		text, err := os.ReadFile("/proc/thread-self/schedstat")
+		if err != nil {
+			return 0, 0
+		}
+		fmt.Sscan(string(text), (*int64)(&cpu), (*int64)(&runQueue))
+		return cpu, runQueue
+	}
+	cpu, runQueue := read()
+	return func() {
+		cpuNow, runQueueNow := read()
+		t.CPU += cpuNow - cpu
+		t.RunQueue += runQueueNow - runQueue
+	}
 }
 
 func (t *Truth) repeat(n string, op func(i int) error) error {
@@ -99,6 +118,7 @@ func directReadBy(t *Truth, a []string, before func(i int)) error {
 	}
 	defer unix.Close(fd)
 	b := aligned(4096)
+	defer t.scheduled()()
 	return t.repeat(a[1], func(i int) error {
 		before(i)
 		_, err := unix.Pread(fd, b, rand.Int64N(blocks)*4096)
@@ -288,6 +308,16 @@ func touchMemory(t *Truth, a []string) error {
 func statOnce(t *Truth, a []string) error {
 	runtime.LockOSThread()
 	return t.timed(func() error { _, err := os.Stat(a[0]); return err })
+}
+
+func mountBlank(t *Truth, a []string) error {
+	runtime.LockOSThread()
+	return t.timed(func() error {
+		if err := unix.Mount(a[0], "/mnt", "ext4", unix.MS_RDONLY, ""); err == nil {
+			return errors.Join(errors.New("it is not blank"), unix.Unmount("/mnt", 0))
+		}
+		return nil
+	})
 }
 
 func threadedReads(t *Truth, a []string) error {

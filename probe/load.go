@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -15,6 +16,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"github.com/iowitness/iowitness/kmod"
 	"github.com/iowitness/iowitness/tracefs"
 )
 
@@ -47,6 +49,9 @@ func kernelBTF(path string) (spec *btf.Spec, own bool, err error) {
 	return spec, false, nil
 }
 
+// withoutBTF are the means that need no types of the kernel.
+var withoutBTF = []Means{Tracefs, Kmod, Taskstats}
+
 // choose opens the best means that works, or the one that is asked for.
 func choose(o *Options) (Witness, error) {
 	// Before 5.11 maps count against RLIMIT_MEMLOCK; a failure shows at the map, with its own reason.
@@ -62,7 +67,7 @@ func choose(o *Options) (Witness, error) {
 	}
 	var refused []string
 	for _, via := range means {
-		if noTypes != nil && via != Tracefs && via != Taskstats {
+		if noTypes != nil && !slices.Contains(withoutBTF, via) {
 			refused = append(refused, fmt.Sprintf("%s: %v", via, noTypes))
 			continue
 		}
@@ -86,15 +91,18 @@ func openBy(o *Options, via Means, types *btf.Spec, own bool, refused []string) 
 	switch via {
 	case Tracefs:
 		return openTracefs(o)
+	case Kmod:
+		return openKmod(o)
 	case Taskstats:
 		return openCoarse(o, refused)
 	}
 	return openBPF(o, via, types, own)
 }
 
-// removeLeftovers takes away what killed runs have left in tracefs; what hinders
+// removeLeftovers takes away what killed runs have left in the kernel; what hinders
 // that is of interest only to means that need it, and said by them.
 func removeLeftovers() {
+	_ = kmod.RemoveLeftover()
 	fs, err := tracefs.Open("/")
 	if err != nil {
 		return

@@ -36,6 +36,7 @@ type Options struct {
 	Via         Means      // only this means
 	Functions   []string   // of the table, for means by entry and return; empty: all
 	MaxActive   int        // threads that may sleep in a probed function at once; 0: by the number of CPUs
+	Module      string     // file of the kernel module, where it is not loaded; default kmod.DefaultPath
 	States      uint32     // threads in the hash of states, where there is no task storage; default 16,384
 	Polls       uint32     // of /proc a second, by the means taskstats; default 20
 	PollBudget  float64    // percent of one CPU that they may cost: beyond it there are fewer; default 1

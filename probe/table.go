@@ -30,7 +30,7 @@ const (
 var byTracepoints = []Means{TPBTF, RawTP, TP}
 
 // preference is the order in which the means are tried.
-var preference = append(slices.Clone(byTracepoints), Fexit, Kretprobe, Tracefs, Taskstats)
+var preference = append(slices.Clone(byTracepoints), Fexit, Kretprobe, Tracefs, Kmod, Taskstats)
 
 // MeansNames are the ids of all means, best first.
 func MeansNames() string {

@@ -20,6 +20,7 @@ type cli struct {
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
+	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
 	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
 	Version bool `short:"V" help:"Print the version."`
@@ -51,6 +52,7 @@ type watchCmd struct {
 	MaxTime time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 
 	Via         string        `help:"Witness only by this means: ${means}." placeholder:"MEANS"`
+	Module      string        `help:"File of the kernel module, for --via kmod; default: where kmod build puts it." placeholder:"FILE"`
 	Functions   []string      `help:"Of the functions by whose entry and return waits are seen, where it is done so, only these." placeholder:"NAME"`
 	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
 	Sample      uint32        `help:"Of the shorter waits, take one stack in this many; default 64, of a command's 16." placeholder:"N"`

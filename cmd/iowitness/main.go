@@ -16,6 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/iowitness/iowitness/kmod"
 	"github.com/iowitness/iowitness/probe"
 )
 
@@ -117,7 +118,7 @@ func fail(w io.Writer, err error) int {
 		return cannot.status
 	case errors.As(err, new(usageError)):
 		return exitUsage
-	case errors.Is(err, probe.ErrUnsupported):
+	case errors.Is(err, probe.ErrUnsupported), errors.Is(err, kmod.ErrUnsupported):
 		return exitUnsupported
 	}
 	return exitError

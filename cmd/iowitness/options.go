@@ -22,7 +22,7 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 	o = probe.Options{
 		Slow: c.Slow, Min: c.Min, SampleEvery: c.Sample, RingBytes: c.Buffer << 10,
 		PIDs: c.Pid, Comm: c.Comm, IncludeSelf: c.IncludeSelf,
-		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Polls: c.Polls,
+		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Module: c.Module, Polls: c.Polls,
 	}
 	var scopes []string
 	if len(c.Pid) > 0 {

@@ -11,7 +11,7 @@
 #include <linux/percpu.h>
 #include <linux/types.h>
 
-#define MAX_PROBES 16
+#define MAX_PROBES 32
 
 /* Why an entry was not looked at, or why time passed without looking. */
 enum closed {
@@ -30,13 +30,13 @@ enum loss {
 	LOSS_TABLE_FULL,	/* waits of processes that found no place in the table */
 	LOSS_WAITING_FULL,	/* waits counted, but not in the list of waits in progress */
 	LOSS_CLOCK,		/* the clock stepped back by a little: time taken as zero */
-	LOSS_RESET,		/* waits that a reset found in progress */
+	LOSS_GIVEN_UP,		/* waits that ended while nobody looked, or were in progress at a reset */
 	LOSS_UNPAIRED,		/* entries whose return was never seen */
 	LOSSES,
 };
 
 static const char *const loss_names[LOSSES] = {
-	"table_full", "waiting_full", "clock", "reset", "unpaired",
+	"table_full", "waiting_full", "clock", "given_up", "unpaired",
 };
 
 struct loss_count {

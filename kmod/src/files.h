@@ -108,6 +108,7 @@ static int control_show(struct seq_file *m, void *unused)
 	seq_printf(m, "duty_on_ms %u\nduty_every_ms %u\n", state.duty_on_ms, state.duty_every_ms);
 	seq_printf(m, "heartbeat_ms %u\n", state.heartbeat_ms);
 	seq_printf(m, "heartbeat_age_ns %llu\n", state.accounted - min(state.accounted, state.beat_ns));
+	seq_printf(m, "lapses %u\n", state.lapses);
 	seq_printf(m, "looking %s\n", gate_expired() ? "heartbeat" : closed_names[rules.closed]);
 	seq_printf(m, "epoch %u\n", rules.epoch);
 	seq_printf(m, "processes %u\nprocesses_used %u\n", table.size, processes_used());
@@ -116,7 +117,7 @@ static int control_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* Forgets all that was counted; waits in progress are told as lost to the reset. */
+/* Forgets all that was counted; waits in progress are given up. */
 static void reset_all(void)
 {
 	u32 i, closed;
@@ -203,28 +204,39 @@ static ssize_t control_write(struct file *file, const char __user *from, size_t 
 	return err ? err : size;
 }
 
+static unsigned long steered;
+
 /*
- * Whoever holds the control file open keeps the module: a program that reads it
- * is not left without. The open itself is safe, as removing the file waits for it.
+ * One at a time may steer. It keeps the module as long as it holds the file, so that
+ * a program that reads is not left without. Taking the module from within is
+ * safe here, as removing the file waits for this call.
  */
 static int control_open(struct inode *inode, struct file *file)
 {
+	bool steers = file->f_mode & FMODE_WRITE;
 	int err;
 
-	if (!try_module_get(THIS_MODULE))
+	if (steers && test_and_set_bit(0, &steered))
+		return -EBUSY;
+	if (steers && !try_module_get(THIS_MODULE)) {
+		clear_bit(0, &steered);
 		return -ENODEV;
+	}
 	err = single_open(file, control_show, NULL);
-	if (err)
+	if (err && steers) {
 		module_put(THIS_MODULE);
+		clear_bit(0, &steered);
+	}
 	return err;
 }
 
 static int control_release(struct inode *inode, struct file *file)
 {
-	int err = single_release(inode, file);
-
-	module_put(THIS_MODULE);
-	return err;
+	if (file->f_mode & FMODE_WRITE) {
+		clear_bit(0, &steered);
+		module_put(THIS_MODULE);
+	}
+	return single_release(inode, file);
 }
 
 PROC_FILE(waits_file, waits_open, seq_release_private, NULL);

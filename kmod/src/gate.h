@@ -25,6 +25,7 @@ static struct {
 	unsigned long beat_by;	/* jiffies: the last instant at which the heartbeat is fresh */
 	bool beats;		/* whether a heartbeat is asked for */
 	bool nests;		/* a function is probed that calls another one that is */
+	u64 opened;		/* ns: what was waited before is not looked at */
 	u64 min_ns;
 } rules ____cacheline_aligned = { .closed = CLOSED_GATE, .ratio = 1 };
 
@@ -38,6 +39,7 @@ static struct {
 	unsigned long duty_due;	/* jiffies: when the duty cycle turns */
 	u32 heartbeat_ms;	/* 0: none is asked for */
 	u64 beat_ns;		/* the last heartbeat */
+	u32 lapses;		/* how often it came too late */
 	u64 accounted;		/* ns: time is divided up to here */
 	u64 loaded;
 	u64 time[CLOSED_KINDS];	/* ns */
@@ -54,7 +56,7 @@ static __always_inline u64 clock_ns(void)
 
 static __always_inline enum closed gate_closed(void)
 {
-	u32 closed = READ_ONCE(rules.closed);
+	u32 closed = smp_load_acquire(&rules.closed); /* before rules.opened */
 
 	if (unlikely(closed))
 		return closed;
@@ -109,8 +111,12 @@ static void gate_account(void)
 
 static void gate_apply(void)
 {
+	u32 closed = !state.gate ? CLOSED_GATE : !state.duty_on ? CLOSED_DUTY : OPEN;
+
 	gate_account();
-	WRITE_ONCE(rules.closed, !state.gate ? CLOSED_GATE : !state.duty_on ? CLOSED_DUTY : OPEN);
+	if (closed == OPEN && rules.closed != OPEN)
+		WRITE_ONCE(rules.opened, clock_ns());
+	smp_store_release(&rules.closed, closed);
 }
 
 static void gate_set(bool open)
@@ -119,10 +125,20 @@ static void gate_set(bool open)
 	gate_apply();
 }
 
+static bool gate_expired(void)
+{
+	return rules.beats && time_after(jiffies, rules.beat_by);
+}
+
 static void gate_beat(void)
 {
 	gate_account();
 	state.beat_ns = clock_ns();
+	if (gate_expired()) {
+		state.lapses++;
+		WRITE_ONCE(rules.opened, state.beat_ns);
+		smp_wmb();
+	}
 	WRITE_ONCE(rules.beat_by, jiffies + msecs_to_jiffies(state.heartbeat_ms));
 	WRITE_ONCE(rules.beats, state.heartbeat_ms != 0);
 }
@@ -132,11 +148,6 @@ static void gate_set_heartbeat(u32 ms)
 	gate_account();
 	state.heartbeat_ms = ms;
 	gate_beat();
-}
-
-static bool gate_expired(void)
-{
-	return rules.beats && time_after(jiffies, rules.beat_by);
 }
 
 static void duty_turn(struct work_struct *work);

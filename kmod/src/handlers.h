@@ -11,10 +11,10 @@
 #include "waiting.h"
 
 /*
- * What may be probed: functions that do nothing but sleep until I/O has gone on,
- * in the context of the thread that waits, and that no part of the probes'
- * own path calls. Spin locks, the scheduler's inner functions and whatever an
- * interrupt can enter are not among them, and cannot be asked for.
+ * What may be probed: functions whose job is to sleep, in the context of the
+ * thread that waits, and that no handler calls. Spin locks, the scheduler's inner
+ * functions and whatever an interrupt can enter are not among them, and cannot
+ * be asked for. Of functions that nest, the outermost is the wait.
  */
 static const struct target {
 	const char *name;
@@ -27,16 +27,27 @@ static const struct target {
 	{ "bit_wait_io", .flagged = true, .nests = true },
 	{ "wait_for_completion_io", .flagged = true, .nests = true },
 	{ "wait_for_completion_io_timeout", .flagged = true, .nests = true },
+	{ "mutex_lock_io", .flagged = true, .nests = true },
+	{ "blkcg_maybe_throttle_current", .flagged = true },
+	{ "io_cqring_wait", .flagged = true },
 	{ "jbd2_log_wait_commit" },
 	{ "wait_transaction_locked" },
-	{ "xfs_buf_iowait" },
-	{ "xlog_wait_on_iclog" },
 	{ "wb_wait_for_completion" },
 	{ "inode_wait_for_writeback" },
+	{ "inode_dio_wait" },
 	{ "reclaim_throttle" },
-	{ "request_wait_answer" },
+	{ "rwsem_down_read_slowpath" },
+	{ "rwsem_down_write_slowpath" },
+	{ "__mutex_lock_slowpath" },
+	{ "percpu_rwsem_wait" },
+	{ "blk_queue_enter" },
+	{ "__bio_queue_enter" },
 	{ "rpc_wait_bit_killable" },
 	{ "nfs_wait_bit_killable" },
+	{ "request_wait_answer" },
+	{ "xlog_wait_on_iclog" },
+	{ "xlog_grant_head_wait" },
+	{ "xfs_buf_iowait" },
 };
 
 static_assert(ARRAY_SIZE(targets) <= MAX_PROBES);
@@ -95,7 +106,7 @@ static __always_inline int enter(struct kretprobe_instance *ri, struct pt_regs *
 	if (unlikely(w->place == WAITING_FULL))
 		count_loss(LOSS_WAITING_FULL, 0);
 	w->start = clock_ns();
-	waiting_start(w->place, w->process, w->start);
+	waiting_start(w->place, w->process, targets[probe].flagged, w->start);
 	return 0;
 }
 
@@ -103,20 +114,22 @@ static __always_inline void leave(struct kretprobe_instance *ri, u32 probe, u64 
 {
 	struct wait *w = (struct wait *)ri->data;
 	struct tally *t;
-	u64 ns;
+	u64 start, ns;
 
-	if (unlikely(w->generation != rules.generation)) {
-		count_loss(LOSS_RESET, 0);
-		return;
-	}
 	waiting_release(w->place);
 	if (w->process == NOT_TAKEN)
 		return;
+	if (unlikely(gate_closed() || w->generation != rules.generation)) {
+		count_loss(LOSS_GIVEN_UP, now > w->start ? now - w->start : 0);
+		return;
+	}
 	this_cpu_inc(counters->probes[probe].returns);
-	ns = now - w->start;
-	if (unlikely(now < w->start)) {
+	/* Of a wait that began before the gate was opened, only the part since then is looked at. */
+	start = max(w->start, READ_ONCE(rules.opened));
+	ns = now - start;
+	if (unlikely(now < start)) {
 		ns = 0;
-		count_loss(LOSS_CLOCK, w->start - now);
+		count_loss(LOSS_CLOCK, start - now);
 	}
 	if (unlikely(w->process < 0)) {
 		count_loss(LOSS_TABLE_FULL, ns);
@@ -173,10 +186,6 @@ static notrace int on_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(on_entry);
 
-/*
- * A wait that began while the gate was open is counted when it ends, whatever the
- * gate is then: entries and returns stay in pairs.
- */
 static notrace int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	u64 now = clock_ns();

@@ -42,6 +42,11 @@ static bool gate = true;
 module_param(gate, bool, 0444);
 MODULE_PARM_DESC(gate, "whether to look from the start");
 
+/* Read by programs only: one that finds the module with this set, and held by nobody, may unload it. */
+static bool transient;
+module_param(transient, bool, 0444);
+MODULE_PARM_DESC(transient, "loaded for one run of a program: a left-over if nobody holds its control file");
+
 #define PROCESSES_LEAST 64
 #define PROCESSES_MOST 65536
 
@@ -78,7 +83,7 @@ static int open_tables(void)
 	if (!err)
 		err = table_open(roundup_pow_of_two(processes));
 	if (!err)
-		err = waiting_open(maxactive * probes_wanted());
+		err = waiting_open(maxactive);
 	return err;
 }
 

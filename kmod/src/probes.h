@@ -65,15 +65,6 @@ static int probes_choose(const char *extra)
 	return 0;
 }
 
-static u32 probes_wanted(void)
-{
-	u32 i, n = 0;
-
-	for (i = 0; i < ARRAY_SIZE(targets); i++)
-		n += probes[i].wanted;
-	return n;
-}
-
 /*
  * When a probe goes, threads still sleep in its function, with the kernel's
  * trampoline as their return address. The kernel keeps their instances, not

@@ -36,6 +36,7 @@
 struct process {
 	u64 born;		/* start of the process, ns of CLOCK_MONOTONIC */
 	u32 tgid;
+	u32 ppid;		/* its parent when it first waited */
 	u8 named;		/* which of the two names holds */
 	bool told_ended;	/* a reader has seen it after its end: its place can be given away */
 	char comm[2][TASK_COMM_LEN];
@@ -118,6 +119,8 @@ static __always_inline s32 process_find(void)
 			struct process *p = &table.processes[at];
 
 			p->tgid = leader->pid;
+			/* With preemption off the parent is not freed. */
+			p->ppid = rcu_dereference_sched(leader->real_parent)->tgid;
 			WRITE_ONCE(p->told_ended, false);
 			process_name(p, leader);
 			smp_store_release(&p->born, leader->start_time);

@@ -12,7 +12,7 @@
  *   probe NAME flagged|unflagged ERROR MAXACTIVE ENTRIES RETURNS SKIPPED NESTED MISSED RECURSED
  *   loss ID COUNT NS
  *   cost RUNS TIMED NS MAX                   of handlers; one in 64 is timed
- *   process TGID BORN alive|ended "COMM" NOW COUNTS WAITING OLDEST SLOT:COUNT...
+ *   process TGID PPID BORN alive|ended "COMM" NOW COUNTS WAITING OLDEST flagged|unflagged SLOT:COUNT...
  *   ended PROCESSES COUNTS SLOT:COUNT...     processes that gave their places away
  *   end LINES
  *
@@ -141,11 +141,11 @@ static void put_process(struct seq_file *m, u32 i)
 	memset(&shown, 0, sizeof(shown));
 	process_sum(&shown, i);
 	in_progress = waiting_of(i);
-	seq_printf(m, "process %u %llu %s ", p->tgid, p->born, alive ? "alive" : "ended");
+	seq_printf(m, "process %u %u %llu %s ", p->tgid, p->ppid, p->born, alive ? "alive" : "ended");
 	put_name(m, p->comm[smp_load_acquire(&p->named) & 1], TASK_COMM_LEN);
 	seq_printf(m, " %llu", clock_ns());
 	put_counts(m, &shown);
-	seq_printf(m, " %u %llu", in_progress.count, in_progress.oldest);
+	seq_printf(m, " %u %llu %s", in_progress.count, in_progress.oldest, in_progress.flagged ? "flagged" : "unflagged");
 	put_slots(m, &shown);
 	seq_putc(m, '\n');
 	if (!alive)

@@ -5,7 +5,7 @@
  * that sleeps wakes up anywhere. Only the thread itself writes its own place.
  *
  * Threads lie in buckets of eight, one cache line; there are as many buckets as
- * half the return instances, so that a full bucket is rare. It is counted.
+ * return instances of a function, so that a full bucket is rare. It is counted.
  */
 #ifndef IOWITNESS_WAITING_H
 #define IOWITNESS_WAITING_H
@@ -20,10 +20,12 @@ struct waiting {
 	unsigned long sp;	/* of the stack at entry */
 	s32 process;
 	u32 tid;
+	bool flagged;		/* in_iowait is set */
 };
 
 struct in_progress {
-	u64 oldest;		/* start of the oldest wait in progress; 0: none */
+	u64 oldest;		/* start of the oldest wait in progress, or of the looking; 0: none */
+	bool flagged;
 	u32 at;			/* its place */
 	u32 count;
 };
@@ -73,11 +75,12 @@ fill:
 	return vacant;
 }
 
-static __always_inline void waiting_start(s32 place, s32 process, u64 start)
+static __always_inline void waiting_start(s32 place, s32 process, bool flagged, u64 start)
 {
 	if (unlikely(place < 0))
 		return;
 	waiting.waits[place].process = process;
+	waiting.waits[place].flagged = flagged;
 	smp_store_release(&waiting.waits[place].start, start);
 }
 
@@ -112,6 +115,7 @@ static void waiting_survey(s32 only)
 		of->count++;
 		if (!of->oldest || start < of->oldest) {
 			of->oldest = start;
+			of->flagged = READ_ONCE(waiting.waits[i].flagged);
 			of->at = i;
 		}
 	}
@@ -123,21 +127,24 @@ static void waiting_survey(s32 only)
  */
 static struct in_progress waiting_of(u32 process)
 {
-	struct in_progress *of = &waiting.of[process];
+	struct in_progress *of = &waiting.of[process], told;
 
 	smp_rmb();
 	if (of->count && READ_ONCE(waiting.waits[of->at].start) != of->oldest)
 		waiting_survey(process);
-	return *of;
+	told = *of;
+	if (told.oldest)
+		told.oldest = max(told.oldest, rules.opened);
+	return told;
 }
 
-/* Only while no handler runs. */
+/* Only while no handler runs. A thread gives its place back itself, when it returns. */
 static void waiting_reset(void)
 {
-	size_t size = waiting.buckets * BUCKET;
+	u32 i, size = waiting.buckets * BUCKET;
 
-	memset(waiting.threads, 0, size * sizeof(*waiting.threads));
-	memset(waiting.waits, 0, size * sizeof(*waiting.waits));
+	for (i = 0; i < size; i++)
+		waiting.waits[i].process = NO_PROCESS;
 }
 
 static void waiting_close(void)
@@ -151,7 +158,7 @@ static int waiting_open(u32 instances)
 {
 	size_t size;
 
-	waiting.buckets = roundup_pow_of_two(max(instances / 2, 64U));
+	waiting.buckets = roundup_pow_of_two(max(instances, 64U));
 	size = waiting.buckets * BUCKET;
 	waiting.threads = vzalloc(array_size(size, sizeof(*waiting.threads)));
 	waiting.waits = vzalloc(array_size(size, sizeof(*waiting.waits)));
