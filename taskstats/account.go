@@ -233,13 +233,16 @@ func (t *thread) settle(p *Poller) (out Account, moved bool) {
 	flagged = Sum{max(flagged.Count, a.told.Flagged.Count), max(flagged.NS, a.told.Flagged.NS)}
 	out = Account{
 		TID: t.tid, PID: t.process.pid, Comm: t.comm, Born: t.id(), Covered: a.covered,
-		Flagged: flagged, Unflagged: a.unflagged, Wait: t.wait,
+		Flagged: flagged, Unflagged: a.unflagged,
+	}
+	if t.wait != nil && since(p.now, t.wait.Start) >= p.config.Min {
+		out.Wait = t.wait
 	}
 	if a.longest == 0 {
 		out.SwappedIn = mostly(a.swapIn.since(a.toldSwapIn), flagged.since(a.told.Flagged))
 	}
 	out.Longest = a.longestSince(&out)
-	moved = flagged != a.told.Flagged || a.unflagged != a.told.Unflagged || t.wait != nil
+	moved = flagged != a.told.Flagged || a.unflagged != a.told.Unflagged || out.Wait != nil
 	a.told, a.toldSwapIn, a.longest = out, a.swapIn, 0
 	t.told = t.told || moved && t.wanted
 	p.counts.Excess += a.excess.Count

@@ -87,12 +87,12 @@ func (p *Poller) meetStranger(s *Stats) {
 // time. all asks the accounting about each thread, else only about those of which
 // the polls know that they waited, or whose ticks have moved.
 func (p *Poller) Settle(all bool, tell func(Account)) error {
-	if p.paused {
-		return nil
+	var err error
+	if !p.paused { // else what there is was taken by Pause
+		p.watchSwitch()
+		p.askBeforeSettling(all)
+		err = p.hearEnds()
 	}
-	p.watchSwitch()
-	p.askBeforeSettling(all)
-	err := p.hearEnds()
 	for _, process := range p.processes {
 		for _, t := range process.threads {
 			if out, moved := t.settle(p); moved && t.wanted {

@@ -28,7 +28,7 @@ func (p *Poller) Resume() error {
 		}
 	}
 	p.now = p.clock()
-	p.since = p.now
+	p.since, p.births = p.now, births{}
 	return p.adopt()
 }
 

@@ -418,7 +418,9 @@ func TestAPauseIsNobodysBusiness(t *testing.T) {
 	w.now += 1000 * ms
 	x.runs, x.ticks = 50, 99
 	w.write(x)
-	w.settle()
+	if a := w.settle()[300]; a.Flagged.NS == 0 || a.Wait != nil {
+		t.Errorf("what was before the pause is told as %+v", a)
+	}
 	if err := p.Resume(); err != nil {
 		t.Fatal(err)
 	}
