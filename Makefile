@@ -7,7 +7,7 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 4s
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 
-.PHONY: all build run test unit lab fuzz lint generate check-generated bench clean
+.PHONY: all build run test unit lab lab-test lab-agreement fuzz lint generate check-generated bench clean
 
 all: build
 
@@ -20,8 +20,9 @@ run: build
 	scripts/as-root bin/iowitness --for 10s
 
 # All there is: unit tests, tests that load the real programs into the running
-# kernel, fuzz targets for a few seconds each, lint, regenerate and compare.
-test: lint check-generated unit fuzz
+# kernel and into others in virtual machines, fuzz targets for a few seconds
+# each, lint, regenerate and compare.
+test: lint check-generated unit lab-test fuzz
 
 unit:
 	scripts/need test
@@ -35,6 +36,21 @@ RUN ?=
 lab:
 	scripts/need lab
 	$(GO) run ./lab/run $(foreach k,$(KERNEL),--kernel $(k)) $(if $(RUN),--run '$(RUN)') $(TEST)
+
+# The part of the matrix that each change has to pass: on 6.1 and 6.12, and on
+# other lines that are served.
+lab-test:
+	scripts/need lab
+	$(GO) run ./lab/run --short --quiet --require 6.1,6.12 $(foreach k,$(KERNEL),--kernel $(k)) $(TEST)
+
+# How the means agree on each kernel and what they cost: prints it, and writes
+# docs/KERNELS.md and the format files of events anew.
+FACTS ?= bin/facts.json
+lab-agreement:
+	scripts/need lab
+	mkdir -p $(dir $(FACTS))
+	$(GO) run ./lab/run --quiet --timeout 90m --facts $(FACTS) $(foreach k,$(KERNEL),--kernel $(k)) --run '$(or $(RUN),TestMeansAgree|TestMissedReturns|OfThisKernel)' ./probe
+	$(GO) run ./lab/report -o docs/KERNELS.md -formats probe/testdata/formats $(FACTS)
 
 fuzz:
 	scripts/fuzz $(FUZZTIME)

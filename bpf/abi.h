@@ -198,6 +198,7 @@ enum loss {
 	LOSS_FOLLOW_FULL,	/* children that could not be followed */
 	LOSS_RATIO,		/* waits not measured, as only one in a number is */
 	LOSS_SHED,		/* waits without a record, as detail was shed */
+	LOSS_NO_END,		/* waits whose end was not seen: not counted */
 	LOSSES,
 };
 

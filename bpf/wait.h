@@ -71,6 +71,7 @@ INLINE bool is_heard(__u64 now)
 INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
 {
 	struct thread_wait *wait;
+	bool unended;
 
 	if (!is_wanted(task, tid, tgid))
 		return;
@@ -83,6 +84,9 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 		lose(LOSS_STATE_FULL, 1, 0);
 		return;
 	}
+	unended = in_wait(wait);
+	if (unended)
+		lose(LOSS_NO_END, 1, 0);
 	wait->tid = tid;
 	wait->tgid = tgid;
 	wait->flags = (in_iowait ? WAIT_FLAGGED : 0) |
@@ -97,7 +101,7 @@ INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgi
 		wait->start = 0;
 		return;
 	}
-	if (needs_hint(wait))
+	if (needs_hint(wait) && !unended)
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], 1);
 	if (looks_at_sleep && with_sites && would_sample(wait, epoch))
 		look_at_sleep(ctx, wait, tid);

@@ -24,6 +24,10 @@ type Truth struct {
 	// one and says so: time on a CPU, and ready but waiting for one.
 	CPU      time.Duration `json:"cpu"`
 	RunQueue time.Duration `json:"run_queue"`
+
+	// Told by the workload "counted" only.
+	Slept    int `json:"slept,omitempty"`    // operations in which the thread gave up its CPU
+	Switches int `json:"switches,omitempty"` // how often it did, by the kernel's own count
 }
 
 const (
@@ -67,9 +71,10 @@ type Workload struct {
 func (w Workload) String() string { return strings.Join(slices.Concat([]string{w.Name}, w.Args), " ") }
 
 // Env is the environment in which the test binary is the workload, with the
-// file to which it writes its truth.
+// file to which it writes its truth. The Go runtime does not interrupt its
+// threads: a goroutine that is taken off its thread would add a switch.
 func (w Workload) Env(truth string) []string {
-	return append(os.Environ(), workloadVariable+"="+w.Name, truthVariable+"="+truth)
+	return append(os.Environ(), workloadVariable+"="+w.Name, truthVariable+"="+truth, "GODEBUG=asyncpreemptoff=1")
 }
 
 // Child is a workload's process.

@@ -5,7 +5,6 @@
 package lab
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -85,22 +84,6 @@ func LoopOn(t testing.TB, d Device) Device {
 	return DeviceAt(t, path)
 }
 
-// ThrottleAll limits a device for everybody, the kernel's threads included, and
-// returns what ends it.
-func ThrottleAll(t testing.TB, d Device, kind string, limit int) (end func()) {
-	t.Helper()
-	file := "/sys/fs/cgroup/blkio/blkio.throttle." + kind + "_device"
-	set := func(limit int) error {
-		return os.WriteFile(file, fmt.Appendf(nil, "%d:%d %d", d.Dev.Major(), d.Dev.Minor(), limit), 0)
-	}
-	if err := set(limit); err != nil {
-		t.Skipf("no blkio throttling (cgroup v1) here: %v", err)
-	}
-	end = func() { set(0) }
-	t.Cleanup(end)
-	return end
-}
-
 // DeviceAt is the device of a node.
 func DeviceAt(t testing.TB, path string) Device {
 	t.Helper()
@@ -154,27 +137,6 @@ func DropCaches(t testing.TB) {
 	}
 }
 
-// Throttle limits a device for a new blkio cgroup (v1) and returns the cgroup's
-// directory: a device of known delay, where device mapper and null_blk are
-// missing. kind is read_iops, write_iops, read_bps or write_bps.
-func Throttle(t testing.TB, d Device, kind string, limit int) string {
-	t.Helper()
-	const root = "/sys/fs/cgroup/blkio"
-	if _, err := os.Stat(filepath.Join(root, "blkio.throttle."+kind+"_device")); err != nil {
-		t.Skip("no blkio throttling (cgroup v1) here")
-	}
-	dir, err := os.MkdirTemp(root, "iowitness")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.Remove(dir) })
-	rule := fmt.Sprintf("%d:%d %d", d.Dev.Major(), d.Dev.Minor(), limit)
-	if err := os.WriteFile(filepath.Join(dir, "blkio.throttle."+kind+"_device"), []byte(rule), 0); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // Sysctl sets a kernel parameter, by its path below /proc/sys, for the test's duration.
 func Sysctl(t testing.TB, name, value string) {
 	t.Helper()
@@ -211,27 +173,6 @@ func Swap(t testing.TB, mib int64) Device {
 	return d
 }
 
-// WithinMemory is a command that runs in a memory cgroup (v1) of a limited size.
-func WithinMemory(t testing.TB, cmd *exec.Cmd, limit int) *exec.Cmd {
-	t.Helper()
-	dir, err := os.MkdirTemp("/sys/fs/cgroup/memory", "iowitness")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.Remove(dir) })
-	if err := os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte(fmt.Sprint(limit)), 0); err != nil {
-		t.Fatal(err)
-	}
-	return InCgroup(cmd, dir)
-}
-
-// InCgroup makes a command first move itself into a cgroup.
-func InCgroup(cmd *exec.Cmd, dir string) *exec.Cmd {
-	cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$@"`, dir, cmd.Path}, cmd.Args[1:]...)
-	cmd.Path = "/bin/sh"
-	return cmd
-}
-
 // SetQueue sets a parameter of a device's request queue for the test's duration.
 func SetQueue(t testing.TB, d Device, name, value string) {
 	t.Helper()
@@ -240,7 +181,13 @@ func SetQueue(t testing.TB, d Device, name, value string) {
 	if err != nil {
 		t.Skipf("%s has no %s: %v", d.Name, name, err)
 	}
+	if Guest() && name == "scheduler" {
+		exec.Command("modprobe", value).Run() // a module there
+	}
 	if err := os.WriteFile(path, []byte(value), 0); err != nil {
+		if Guest() {
+			t.Fatal(err)
+		}
 		t.Skipf("%s cannot be set to %s: %v", path, value, err)
 	}
 	was := strings.TrimSpace(string(old))

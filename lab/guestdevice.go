@@ -13,7 +13,7 @@ import (
 )
 
 // NullBlk is a device without a medium that completes each request after a
-// delay. Only in a guest: the module is loaded and unloaded.
+// delay, and takes more requests at once than tests have threads. Only in a guest: the module is loaded and unloaded.
 func NullBlk(t testing.TB, delay time.Duration) Device {
 	t.Helper()
 	needGuest(t)

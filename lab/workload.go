@@ -37,6 +37,7 @@ var workloads = map[string]func(*Truth, []string) error{
 	"touch_memory": touchMemory,    // mib: writes and rereads anonymous memory
 	"stat":         statOnce,       // file: stat(2)
 	"threads":      threadedReads,  // file threads n: O_DIRECT reads of each of many threads
+	"counted":      countedReads,   // device threads n direct|buffered: reads, and the switches within them
 	"ring_idle":    ringIdle,       // ms: waits in io_uring for a pipe that stays empty
 	"storm":        threadStorm,    // file threads every: as many short threads, of which each so many reads once
 	"mount":        mountBlank,     // device: tries to mount it, which reads its superblock and fails

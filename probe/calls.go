@@ -115,17 +115,6 @@ func (w *bpfWitness) attachMulti() error {
 	return nil
 }
 
-func missedOf(l link.Link) (uint64, bool) {
-	info, err := l.Info()
-	if err != nil {
-		return 0, false
-	}
-	if multi := info.KprobeMulti(); multi != nil {
-		return multi.Missed, true
-	}
-	return 0, false
-}
-
 // attachCall loads the programs' copies for a function and attaches them: the
 // return first, so that an open call is one whose return is awaited.
 func (w *bpfWitness) attachCall(spec *ebpf.CollectionSpec, types *btf.Spec, number int, f Function) error {
@@ -206,12 +195,14 @@ func (w *bpfWitness) kretprobe(function string, program *ebpf.Program) (link.Lin
 	}
 	l, err := link.Kretprobe(function, program, &link.KprobeOptions{RetprobeMaxActive: active, TraceFSPrefix: ownGroup()})
 	if err == nil {
+		w.calls.watchMissed(l, function, true)
 		return l, nil
 	}
 	refused := err
 	if l, err = link.Kretprobe(function, program, nil); err != nil {
 		return nil, err
 	}
+	w.calls.watchMissed(l, function, false)
 	w.noteOnce(fmt.Sprintf("returns may go missing when many threads wait: the pool of return probes is the kernel's default (%s)", reason(refused)))
 	return l, nil
 }

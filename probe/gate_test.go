@@ -17,7 +17,7 @@ func ignore(*event.Tally) {}
 func TestARatioCountsWhatItLeavesOut(t *testing.T) {
 	const reads, ratio = 2000, 4
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	eachMeans(t, func(t *testing.T, via Means) {
 		child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(reads)}}.Start(t)
 		w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}})
@@ -41,7 +41,7 @@ func TestARatioCountsWhatItLeavesOut(t *testing.T) {
 func TestASilentUserSideClosesTheGate(t *testing.T) {
 	const reads = 300
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	eachMeans(t, func(t *testing.T, via Means) {
 		run := func() uint32 {
 			child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(reads)}}.Start(t)

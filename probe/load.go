@@ -211,19 +211,24 @@ func replaceTaskStorage(spec *ebpf.CollectionSpec) {
 	}
 }
 
+// tracepointField is a field of an event that wait.bpf.c reads at a fixed place.
+type tracepointField struct {
+	group, name, field string
+	offset             int
+}
+
+var tracepointFields = []tracepointField{
+	{"sched", "sched_switch", "prev_state", 32},
+	{"sched", "sched_switch", "next_pid", 56},
+	{"sched", "sched_waking", "pid", 24},
+	{"block", "block_rq_complete", "dev", 8},
+	{"block", "block_rq_complete", "sector", 16},
+	{"block", "block_rq_complete", "nr_sector", 24},
+}
+
 // checkFormats compares the plain tracepoints' fields with what wait.bpf.c reads.
 func checkFormats(t *tracefs.FS) (forkChild uint32, err error) {
-	for _, want := range []struct {
-		group, name, field string
-		offset             int
-	}{
-		{"sched", "sched_switch", "prev_state", 32},
-		{"sched", "sched_switch", "next_pid", 56},
-		{"sched", "sched_waking", "pid", 24},
-		{"block", "block_rq_complete", "dev", 8},
-		{"block", "block_rq_complete", "sector", 16},
-		{"block", "block_rq_complete", "nr_sector", 24},
-	} {
+	for _, want := range tracepointFields {
 		format, err := t.Format(want.group, want.name)
 		if err != nil {
 			return 0, err

@@ -41,6 +41,7 @@ var lossNames = []Loss{
 	{ID: "follow_full", Title: "children not followed: too many"},
 	{ID: "ratio", Title: "waits not measured: only one in some is"},
 	{ID: "shed", Title: "wait records not made: detail was shed"},
+	{ID: "no_end", Title: "waits not counted: their end was not seen"},
 }
 
 type lossCount struct{ Count, NS uint64 }

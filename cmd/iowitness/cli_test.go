@@ -163,7 +163,7 @@ func asNobody(t *testing.T, caps []uintptr, args ...string) *exec.Cmd {
 // symbols; the tool says so, and counts.
 func TestTwoCapabilitiesAreEnoughForTotals(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	child := lab.Workload{Name: "direct_read", Args: []string{device.Path, "3000000"}}.Start(t)
 	child.Go()
 	r := runCmd(t, asNobody(t, []uintptr{unix.CAP_BPF, unix.CAP_PERFMON}, "--json", "--for", "2s"))
@@ -221,7 +221,8 @@ func TestCtrlCEndsWithASummary(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(700 * time.Millisecond)
+	awaitPrograms(t, cmd.Process.Pid)
+	time.Sleep(300 * time.Millisecond)
 	cmd.Process.Signal(os.Interrupt)
 	b, _ := io.ReadAll(out)
 	if err := cmd.Wait(); err != nil || !strings.Contains(string(b), "iowait") {
@@ -248,6 +249,17 @@ func programsOf(t *testing.T, pid int) (ids []ebpf.ProgramID) {
 	return ids
 }
 
+// awaitPrograms waits until a process has loaded what it needs.
+func awaitPrograms(t *testing.T, pid int) (ids []ebpf.ProgramID) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); len(ids) < 5; time.Sleep(20 * time.Millisecond) {
+		if ids = programsOf(t, pid); time.Now().After(deadline) {
+			t.Fatalf("it holds the programs %v only", ids)
+		}
+	}
+	return ids
+}
+
 func loaded(id ebpf.ProgramID) bool {
 	p, err := ebpf.NewProgramFromID(id)
 	if err == nil {
@@ -265,12 +277,7 @@ func TestKillLeavesNothingAttached(t *testing.T) {
 	}
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
-	var ids []ebpf.ProgramID
-	for deadline := time.Now().Add(10 * time.Second); len(ids) < 5; time.Sleep(20 * time.Millisecond) {
-		if ids = programsOf(t, cmd.Process.Pid); time.Now().After(deadline) {
-			t.Fatalf("it holds the programs %v only", ids)
-		}
-	}
+	ids := awaitPrograms(t, cmd.Process.Pid)
 	time.Sleep(300 * time.Millisecond)
 	cmd.Process.Kill()
 	cmd.Wait()
@@ -317,7 +324,7 @@ func runIn(t *testing.T, script string) ran {
 // TestPIDsOfTheCallersNamespace (case I1).
 func TestPIDsOfTheCallersNamespace(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	work, _ := command(t, lab.Workload{Name: "direct_read", Args: []string{device.Path, "100000000"}})
 	script := fmt.Sprintf(`mount -t proc proc /proc
 IOWITNESS_WORKLOAD=direct_read %s %s 100000000 </dev/null & work=$!

@@ -81,8 +81,7 @@ func TestCoarseAsAnOrdinaryUser(t *testing.T) {
 // TestCoarseOfOnesOwnCommand: an ordinary user sees function, system call and file of what is his.
 func TestCoarseOfOnesOwnCommand(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
-	lab.ThrottleAll(t, device, "read_iops", 10)
+	device, _ := lab.SlowDisk(t, 400*time.Millisecond)
 	if err := os.Chmod(device.Path, 0o666); err != nil {
 		t.Fatal(err)
 	}

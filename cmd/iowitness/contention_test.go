@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/iowitness/iowitness/lab"
 )
@@ -24,11 +25,10 @@ func totals(doc document, pass func(waitDoc) bool) map[string]uint64 {
 // TestOutOfRequestTags (case H7): more threads than the device's queue has requests.
 func TestOutOfRequestTags(t *testing.T) {
 	lab.NeedRoot(t)
-	below := lab.Loop(t, 64)
+	below, end := lab.SlowDisk(t, 20*time.Millisecond)
 	d := lab.LoopOn(t, below)
 	lab.SetQueue(t, d, "scheduler", "mq-deadline")
 	lab.SetQueue(t, d, "nr_requests", "4")
-	end := lab.ThrottleAll(t, below, "read_iops", 200)
 	cmd, _ := command(t, lab.Workload{Name: "threads", Args: []string{d.Path, "32", "10"}})
 	sum := totals(witness(t, cmd, "--by", "cause,device"), func(w waitDoc) bool { return w.Device == d.Name })
 	end()
@@ -79,7 +79,7 @@ func TestWritebackThrottling(t *testing.T) {
 // delay accounting and scheduler statistics are off, and what is unknown is not 0.
 func TestSchedulerStatisticsAreNotNeeded(t *testing.T) {
 	lab.NeedRoot(t)
-	d := lab.Loop(t, 16)
+	d := lab.Waiting(t)
 	cmd, _ := command(t, lab.Workload{Name: "direct_read", Args: []string{d.Path, "200"}})
 	doc := witness(t, cmd)
 	if len(doc.Waits) == 0 || doc.Waits[0].Count < 100 || doc.IOWaitPercent == nil {

@@ -84,7 +84,10 @@ func TestAnIdleRingIsNotStorage(t *testing.T) {
 // something to do; the threads wait on.
 func TestIOWaitHidesBehindABusyCPU(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	if testing.Short() {
+		t.Skip("busy CPUs make an emulated machine crawl")
+	}
+	device := lab.Waiting(t)
 	cgroup := lab.Throttle(t, device, "read_iops", 10)
 	work := lab.Workload{Name: "direct_read", Args: []string{device.Path, "1000"}}
 	c := work.Start(t, func(cmd *exec.Cmd) { lab.InCgroup(cmd, cgroup) })
@@ -148,7 +151,7 @@ var hostile = []string{"\x1b[2J\x1b[31mred", "line\nbreak", "tab\tand\rreturn", 
 // TestHostileNamesBreakNoView (cases I5, J3).
 func TestHostileNamesBreakNoView(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	dir := t.TempDir()
 	exe, err := os.Executable()
 	if err != nil {
@@ -186,7 +189,7 @@ func TestHostileNamesBreakNoView(t *testing.T) {
 // TestLongNames (case I6): the kernel cuts names at 15 bytes, the executable's is whole.
 func TestLongNames(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +237,7 @@ func TestItDoesNotShowItself(t *testing.T) {
 // name, executable and cgroup; the rows are bounded (case I4).
 func TestShortLivedProcessesAreNamed(t *testing.T) {
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	script := `i=0; while [ $i -lt 200 ]; do dd if=` + device.Path + ` of=/dev/null bs=4k count=4 iflag=direct 2>/dev/null; i=$((i+1)); done`
 	cmd := exec.Command("sh", "-c", script)
 	doc := witness(t, cmd, "--top", "0")

@@ -44,6 +44,9 @@ func build(ctx context.Context, work string, o *options) (*built, error) {
 		return nil, err
 	}
 	args := []string{"-test.v", "-test.count=1", "-test.timeout=" + o.timeout.String()}
+	if o.short {
+		args = append(args, "-test.short")
+	}
 	if o.run != "" {
 		args = append(args, "-test.run="+o.run)
 	}

@@ -2,7 +2,7 @@
 
 // Command run runs packages' tests on real kernels in virtual machines:
 //
-//	go run ./lab/run [--kernel LINE]... [--require LINE]... [--run REGEXP] PACKAGE...
+//	go run ./lab/run [--kernel LINE]... [--require LINE]... [--run REGEXP] [--short] [--facts FILE] PACKAGE...
 //
 // It ends with a list of what was run on which kernel, and what was not.
 package main
@@ -34,9 +34,9 @@ func (l *list) Set(s string) error {
 
 type options struct {
 	kernels, require, packages, cmdline list
-	run, logs                           string
+	run, logs, facts                    string
 	timeout                             time.Duration
-	quiet                               bool
+	quiet, short                        bool
 }
 
 func main() {
@@ -45,6 +45,8 @@ func main() {
 	flag.Var(&o.require, "require", "line that must be served: fail without it")
 	flag.Var(&o.cmdline, "cmdline", "words for the kernel's command line")
 	flag.StringVar(&o.run, "run", "", "only tests that match, as of go test")
+	flag.BoolVar(&o.short, "short", false, "smaller workloads, as of go test")
+	flag.StringVar(&o.facts, "facts", "", "file to write what the tests measured to")
 	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "of one guest")
 	flag.StringVar(&o.logs, "logs", "", "directory in which to keep the kernels' messages")
 	flag.BoolVar(&o.quiet, "quiet", false, "show the output of failed guests only")
@@ -102,7 +104,10 @@ func run(ctx context.Context, o *options) (ok bool, err error) {
 		outcomes = append(outcomes, outcome{line: line, err: err, skipped: !required})
 	}
 	summary(os.Stdout, outcomes, accel)
-	return ok, nil
+	if o.facts != "" {
+		err = writeFacts(o.facts, outcomes, accel)
+	}
+	return ok, err
 }
 
 // fetch unpacks kernels; those that the mirror does not serve are told apart.

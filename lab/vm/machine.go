@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/iowitness/iowitness/lab/fact"
 	"github.com/iowitness/iowitness/lab/kernels"
 )
 
@@ -52,6 +53,7 @@ var Disks = []Disk{
 // Outcome is what a machine told.
 type Outcome struct {
 	Reports []Report
+	Facts   []fact.Fact
 	Log     []byte // the kernel's messages
 	Ended   bool   // it powered off by itself
 }
@@ -169,6 +171,11 @@ func (o *Outcome) read(from io.Reader, to io.Writer) error {
 			}
 			o.Reports = append(o.Reports, r)
 			o.Ended = o.Ended || r.Package == "" && len(o.Reports) > 1
+		} else if f, found, factErr := fact.Parse(line); found {
+			if factErr != nil {
+				return factErr
+			}
+			o.Facts = append(o.Facts, f)
 		} else if line != "" || err == nil {
 			fmt.Fprintln(to, line)
 		}

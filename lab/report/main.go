@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command report makes a document of what tests measured on the lab's kernels:
+//
+//	go run ./lab/report [-o docs/KERNELS.md] [-formats DIRECTORY] FACTS
+//
+// FACTS is what lab/run writes by --facts. It also prints the agreement of the means.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/iowitness/iowitness/lab/fact"
+)
+
+func main() {
+	out := flag.String("o", "", "file to write; standard output if none is given")
+	formats := flag.String("formats", "", "directory for the format files of events, by line of kernels")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: report [-o FILE] FACTS")
+		os.Exit(2)
+	}
+	if err := run(flag.Arg(0), *out, *formats); err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+}
+
+func run(facts, out, formats string) error {
+	text, err := os.ReadFile(facts)
+	if err != nil {
+		return err
+	}
+	var kernels []fact.Kernel
+	if err := json.Unmarshal(text, &kernels); err != nil {
+		return fmt.Errorf("%s: %w", facts, err)
+	}
+	measured, err := sorted(kernels)
+	if err != nil {
+		return err
+	}
+	if formats != "" {
+		if err := writeFormats(formats, measured); err != nil {
+			return err
+		}
+	}
+	document := document(measured)
+	if out == "" {
+		fmt.Print(document)
+		return nil
+	}
+	if err := os.WriteFile(out, []byte(document), 0o644); err != nil {
+		return err
+	}
+	fmt.Print(agreement(measured))
+	return nil
+}
