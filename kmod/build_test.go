@@ -159,7 +159,7 @@ func TestSource(t *testing.T) {
 			t.Errorf("%s is not the source: %v", f.Name(), err)
 		}
 	}
-	if len(Digest()) != 12 || Digest() != Digest() {
+	if len(Digest()) != 12 {
 		t.Errorf("digest %q", Digest())
 	}
 }

@@ -39,7 +39,7 @@ func readHeaders(o *Options) (*headers, error) {
 	}
 	for _, option := range []string{"MODULES", "KRETPROBES", "PROC_FS"} {
 		if h.config[option] != "y" {
-			return nil, fmt.Errorf("Linux %s was built without CONFIG_%s: %w", h.release, option, ErrUnsupported)
+			return nil, fmt.Errorf("the kernel %s was built without CONFIG_%s: %w", h.release, option, ErrUnsupported)
 		}
 	}
 	return h, nil

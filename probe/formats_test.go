@@ -16,9 +16,16 @@ import (
 
 // recordedEvents are those of which format files are kept, as the lab's kernels have them.
 var recordedEvents = []struct{ group, name string }{
-	{"sched", "sched_switch"}, {"sched", "sched_waking"}, {"sched", "sched_process_fork"}, {"sched", "sched_process_exit"},
-	{"block", "block_rq_complete"}, {"block", "block_rq_issue"}, {"block", "block_rq_insert"}, {"block", "block_bio_queue"},
-	{"block", "block_io_start"}, {"block", "block_io_done"},
+	{"sched", "sched_switch"},
+	{"sched", "sched_waking"},
+	{"sched", "sched_process_fork"},
+	{"sched", "sched_process_exit"},
+	{"block", "block_rq_complete"},
+	{"block", "block_rq_issue"},
+	{"block", "block_rq_insert"},
+	{"block", "block_bio_queue"},
+	{"block", "block_io_start"},
+	{"block", "block_io_done"},
 }
 
 // TestFormatsOfThisKernel tells the format files, and that the plain tracepoints

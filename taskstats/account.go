@@ -53,7 +53,6 @@ type account struct {
 	counted  Sum    // what it has grown by, within what is possible
 	swapIn   Sum    // part of it
 	excess   Sum    // more than is possible, and so left out
-	ofTicks  uint64 // waits that ticks stand for
 	ticksNS  uint64 // the growth in ticks since the last account
 	sighting Sum    // all waits that were seen, whatever they were: what counted is held against
 
