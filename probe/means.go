@@ -71,7 +71,7 @@ var Descriptions = []Description{
 	{
 		Means: Tracefs, Title: "entry and return of functions, by the tracing file system without BPF", functions: true,
 		Needs:   []string{"root, for its files", "tracefs, or the right to mount it", "kernel probes (CONFIG_KPROBES, CONFIG_KPROBE_EVENTS)", "no lockdown in confidentiality mode"},
-		Loses:   []string{losesRunQueue, losesRequests, losesUnflagged, losesReturns, "every wait is an event that is copied to the program: it costs the most"},
+		Loses:   []string{losesRunQueue, losesRequests, losesUnflagged, losesReturns, "files and system calls are not named", "every wait is an event that is copied to the program: it costs the most"},
 		options: append([]string{"CONFIG_FTRACE", "CONFIG_KPROBE_EVENTS"}, kprobeOptions...),
 	},
 	{

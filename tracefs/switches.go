@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/iowitness/iowitness/kernel"
 )
 
 // ErrSwitchedOff tells that someone has switched off, for all of the machine,
@@ -18,11 +20,15 @@ var ErrSwitchedOff = errors.New("probes are switched off on this machine")
 // they can still be made and enabled. They are never touched. Other tracers'
 // tracing_on does not matter: an instance has its own.
 func (t *FS) CheckSwitches() error {
+	lockdown := kernel.Read(t.system).Lockdown
 	for _, s := range []struct{ file, remedy string }{
 		// Probes at the begin of a function hang on ftrace where the kernel can do that.
 		{"proc/sys/kernel/ftrace_enabled", "sysctl kernel.ftrace_enabled=1"},
 		{"sys/kernel/debug/kprobes/enabled", "echo 1 > /sys/kernel/debug/kprobes/enabled"},
 	} {
+		if strings.Contains(s.file, "/debug/") && (lockdown == "integrity" || lockdown == "confidentiality") {
+			continue // debugfs is closed then, and each try is a line in the kernel's log
+		}
 		text, err := os.ReadFile(filepath.Join(t.system, s.file))
 		if err == nil && strings.TrimSpace(string(text)) == "0" {
 			return fmt.Errorf("%w: /%s is 0, so none would ever be hit; switch it on with: %s", ErrSwitchedOff, s.file, s.remedy)

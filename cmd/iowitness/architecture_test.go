@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"lab/guest":               {"lab/vm"},
 	"lab/run":                 {"lab", "lab/fact", "lab/kernels", "lab/vm", "kmod"},
 	"kmod":                    {"kernel"},
-	"tracefs":                 {},
+	"tracefs":                 {"kernel"},
 	"bench":                   {},
 	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
 }
