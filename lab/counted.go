@@ -49,14 +49,18 @@ func countedReads(t *Truth, a []string) error {
 	}
 	all.Wait()
 	for i := range readers {
-		one := &readers[i].truth
-		t.Ops += one.Ops
-		t.Slept += one.Slept
-		t.Switches += one.Switches
-		t.Total += one.Total
-		t.Max = max(t.Max, one.Max)
+		t.add(&readers[i].truth)
 	}
 	return errors.Join(errs...)
+}
+
+// add sums up what threads know of themselves.
+func (t *Truth) add(one *Truth) {
+	t.Ops += one.Ops
+	t.Slept += one.Slept
+	t.Switches += one.Switches
+	t.Total += one.Total
+	t.Max = max(t.Max, one.Max)
 }
 
 type countedReader struct {

@@ -3,9 +3,12 @@
 package lab
 
 import (
+	"errors"
 	"runtime"
 	"strconv"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 const stormWidth = 32 // threads at a time
@@ -33,13 +36,14 @@ func threadStorm(t *Truth, a []string) error {
 			if i%every != 0 {
 				return
 			}
-			var one Truth
-			err := directRead(&one, []string{a[0], "1"})
+			var r countedReader
+			err := r.open(a[0], "direct")
+			if err == nil {
+				err = errors.Join(r.read(int64(i)%r.blocks*4096), unix.Close(r.fd))
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			t.Ops += one.Ops
-			t.Total += one.Total
-			t.Max = max(t.Max, one.Max)
+			t.add(&r.truth)
 			if err != nil {
 				failed = err
 			}
