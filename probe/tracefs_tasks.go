@@ -144,16 +144,20 @@ var callers = map[string]string{
 	"submit_bio_wait": "io_schedule_timeout", "bio_await": "io_schedule_timeout", "bio_await_chain": "io_schedule_timeout", "blk_execute_rq": "io_schedule_timeout",
 	"blk_wait_io": "io_schedule_timeout", "balance_dirty_pages": "io_schedule_timeout", "congestion_wait": "io_schedule_timeout",
 	"__iomap_dio_rw": "io_schedule_timeout", "__blkdev_direct_IO": "io_schedule_timeout", "__blkdev_direct_IO_simple": "io_schedule_timeout", "dio_await_one": "io_schedule_timeout",
+	"blkdev_direct_IO": "io_schedule_timeout", "iomap_dio_rw": "io_schedule_timeout", "do_blockdev_direct_IO": "io_schedule_timeout",
 	"blkcg_maybe_throttle_blkg": "blkcg_maybe_throttle_current", "xfs_buf_wait_unpin": "io_schedule", "__xfs_iunpin_wait": "io_schedule",
 }
 
+// Further out in a stack a caller does not tell where the thread sleeps.
+const callersReach = 4
+
 // findFunction is the innermost function of the table within which a thread sleeps.
 func findFunction(stack []frame, functions map[string]*tracedFunction) *tracedFunction {
-	for _, at := range stack {
+	for i, at := range stack {
 		if f := functions[at.function]; f != nil {
 			return f
 		}
-		if f := functions[callers[at.function]]; f != nil {
+		if f := functions[callers[at.function]]; f != nil && i < callersReach {
 			return f
 		}
 	}

@@ -44,11 +44,10 @@ func TestProcIsReadAsTheKernelWritesIt(t *testing.T) {
 	}
 	leaf, other, _ := testFunctions()
 	functions := map[string]*tracedFunction{leaf.Name: leaf, other.Name: other}
+	const byCaller, bySelf = "[<0>] folio_wait_bit_common+0x13d/0x350\n", "[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n"
+	const far = "[<0>] a+0x1/0x2\n[<0>] b+0x1/0x2\n[<0>] c+0x1/0x2\n[<0>] d+0x1/0x2\n"
 	for text, want := range map[string]*tracedFunction{
-		"[<0>] folio_wait_bit_common+0x13d/0x350\n[<0>] jbd2_log_wait_commit+0x1/0x2 [jbd2]\n": leaf,
-		"[<0>] jbd2_log_wait_commit.isra.0+0xaa/0x120 [jbd2]\n[<0>] ext4_sync_file+0x1":        other,
-		"[<0>] io_schedule_x+0x46/0x70\n": nil,
-		"":                                nil,
+		byCaller + bySelf: leaf, bySelf + byCaller: other, far + byCaller: nil, far + bySelf: other, "[<0>] io_schedule_x+0x46/0x70\n": nil, "": nil,
 	} {
 		if got := findFunction(parseStack(text), functions); got != want {
 			t.Errorf("%q: %v", text, got)
