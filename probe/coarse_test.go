@@ -4,7 +4,6 @@ package probe
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,19 +99,6 @@ func TestCoarseSaysThatAccountingIsOff(t *testing.T) {
 	}
 }
 
-// disk is one of the lab's disks, by its serial number.
-func disk(t *testing.T, serial string) lab.Device {
-	t.Helper()
-	files, _ := filepath.Glob("/sys/block/*/serial")
-	for _, file := range files {
-		if text, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(text)) == serial {
-			return lab.DeviceAt(t, "/dev/"+filepath.Base(filepath.Dir(file)))
-		}
-	}
-	t.Skipf("no disk %s: it is one of the lab's", serial)
-	return lab.Device{}
-}
-
 // accounting switches delay accounting on.
 func accounting(t *testing.T) {
 	t.Helper()
@@ -126,7 +112,7 @@ func accounting(t *testing.T) {
 func TestDelayAccountingAgreesWithTheScheduler(t *testing.T) {
 	const reads = 150
 	lab.NeedRoot(t)
-	device := disk(t, "throttled")
+	device := lab.Disk(t, "throttled")
 	accounting(t)
 	child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(reads)}}.Start(t)
 	exact := openWitness(t, Options{PIDs: []uint32{child.PID()}})
@@ -144,20 +130,20 @@ func TestDelayAccountingAgreesWithTheScheduler(t *testing.T) {
 	if facts.State != "delay_accounting" {
 		t.Fatalf("%+v", facts)
 	}
-	near := func(what string, got, want, percent uint64) {
-		if got < want-want*percent/100-1 || got > want+want*percent/100+1 {
+	near := func(what string, got, want, percent, slack uint64) {
+		if slack += want * percent / 100; got+slack < want || got > want+slack {
 			t.Errorf("%s: %d, which is not within %d%% of %d", what, got, percent, want)
 		}
 	}
 	if delaysDequeue(release()) {
 		// The kernel itself counts wrong there: what is told must be possible.
-		near("iowaits", flagged, isFlagged, 10)
-		near("ns", sum.Blocked, is.Blocked, 50)
+		near("iowaits", flagged, isFlagged, 10, 1)
+		near("ns", sum.Blocked, is.Blocked, 50, 0)
 	} else {
-		near("iowaits", flagged, isFlagged, 1)
+		near("iowaits", flagged, isFlagged, 1, 1)
 		// The accounting ends a wait when the thread is queued, the tracepoint when that begins:
 		// an emulated CPU takes some 0.3 ms between.
-		near("ns", sum.Blocked-min(sum.Count*300_000, sum.Blocked), is.Blocked, 2)
+		near("ns", sum.Blocked, is.Blocked, 2, sum.Count*300_000)
 	}
 	if sum.Blocked > uint64(truth.Total+100*time.Millisecond) {
 		t.Errorf("waited %v, longer than the operations' %v", time.Duration(sum.Blocked), truth.Total)
@@ -169,13 +155,13 @@ func TestDelayAccountingAgreesWithTheScheduler(t *testing.T) {
 
 // TestCoarseTellsOfProcessesThatNoPollSaw: the kernel tells of their ends.
 func TestCoarseTellsOfProcessesThatNoPollSaw(t *testing.T) {
-	const processes = 30
+	const processes = 15
 	lab.NeedRoot(t)
-	device := disk(t, "throttled")
+	device := lab.Disk(t, "throttled")
 	accounting(t)
 	w := openWitness(t, Options{Via: Taskstats})
 	for range processes {
-		lab.Run(t, "dd", "if="+device.Path, "of=/dev/null", "bs=4k", "count=4", "iflag=direct")
+		lab.Run(t, "dd", "if="+device.Path, "of=/dev/null", "bs=4k", "count=20", "iflag=direct")
 	}
 	r := finish(t, w)
 	told := 0
@@ -184,7 +170,7 @@ func TestCoarseTellsOfProcessesThatNoPollSaw(t *testing.T) {
 			told++
 		}
 	}
-	if told < processes/2 { // the first read of each finds the device idle
+	if told < processes*8/10 {
 
 		t.Errorf("of %d processes %d are told", processes, told)
 	}

@@ -14,8 +14,8 @@ import (
 // ErrGone says that there is no such thread.
 var ErrGone = errors.New("the thread has ended")
 
-// ErrPermission says that the kernel does not tell statistics to this process.
-var ErrPermission = errors.New("task statistics are told only with CAP_NET_ADMIN in the first user namespace")
+// ErrPermission says that the kernel does not tell statistics to this process; it wraps EPERM.
+var ErrPermission = fmt.Errorf("task statistics are told only with CAP_NET_ADMIN in the first user namespace: %w", unix.EPERM)
 
 // ErrAbsent says that the kernel does not keep statistics of tasks.
 var ErrAbsent = errors.New("the kernel has no task statistics (CONFIG_TASKSTATS)")

@@ -188,3 +188,53 @@ func TestAStuckThreadsAgeIsKnown(t *testing.T) {
 		t.Errorf("asleep for half a second, told %v", age)
 	}
 }
+
+// TestTicksTellTheTime is what an ordinary user is told where the kernel accounts
+// for delays: their time, not their number.
+func TestTicksTellTheTime(t *testing.T) {
+	lab.NeedRoot(t)
+	device := lab.Disk(t, "throttled").Path
+	if _, err := os.Stat("/proc/sys/kernel/task_delayacct"); err == nil {
+		lab.Sysctl(t, "kernel/task_delayacct", "1")
+	}
+	child := lab.Workload{Name: "direct_read", Args: []string{device, "100"}}.Start(t)
+	p, err := Open(Config{Root: "/", PIDs: []uint32{child.PID()}, Detail: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.Detach()
+	if p.client != nil {
+		p.client.Close()
+		p.client = nil
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child.Go()
+	ended := make(chan lab.Truth, 1)
+	go func() { ended <- child.Wait() }()
+	var sum Account
+	take := func(a Account) {
+		if a.Flagged.NS > sum.Flagged.NS {
+			sum = a
+		}
+	}
+	var truth lab.Truth
+	for truth.Ops == 0 {
+		select {
+		case truth = <-ended:
+		case <-time.After(50 * time.Millisecond):
+		}
+		if err := errors.Join(p.Poll(), p.Settle(false, take)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("reads took %v: %+v, %+v", truth.Total, sum, p.Counts())
+	if got := time.Duration(sum.Flagged.NS); got > truth.Total+100*time.Millisecond || got < truth.Total/2 {
+		t.Errorf("%v of iowait in reads of %v", got, truth.Total)
+	}
+	if !sum.Covered || sum.Flagged.Count == 0 {
+		t.Errorf("%+v", sum)
+	}
+}

@@ -191,6 +191,9 @@ func (p *Poller) Poll() error {
 	p.last, p.now = p.now, p.clock()
 	p.asOf = p.now
 	if p.polls > 0 && !p.adopting {
+		if p.meanGap == 0 {
+			p.meanGap = since(p.now, p.last)
+		}
 		p.meanGap = uint64(int64(p.meanGap) + (int64(since(p.now, p.last))-int64(p.meanGap))/8)
 	}
 	p.round++
@@ -250,8 +253,8 @@ func (p *Poller) ask(threads []*thread) {
 	}
 }
 
-// gap is the mean time between two polls of late.
-func (p *Poller) gap() uint64 { return max(p.meanGap, 1) }
+// gap is the time between two polls: the mean of late, or that of the last two if it is longer.
+func (p *Poller) gap() uint64 { return max(p.meanGap, since(p.now, p.last), 1) }
 
 // Now is the instant of the last poll, by CLOCK_MONOTONIC, in ns.
 func (p *Poller) Now() uint64 { return p.now }
