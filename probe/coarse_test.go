@@ -171,7 +171,6 @@ func TestCoarseTellsOfProcessesThatNoPollSaw(t *testing.T) {
 		}
 	}
 	if told < processes*8/10 {
-
 		t.Errorf("of %d processes %d are told", processes, told)
 	}
 }
