@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/iowitness/iowitness/kmod"
 	"github.com/iowitness/iowitness/lab"
 	"github.com/iowitness/iowitness/lab/kernels"
 	"github.com/iowitness/iowitness/lab/vm"
@@ -108,9 +109,10 @@ func compile(ctx context.Context, args ...string) error {
 func (b *built) machine(k *kernels.Kernel, module string, cmdline []string) *vm.Machine {
 	files, tests := maps.Clone(b.files), slices.Clone(b.tests)
 	if module != "" {
-		files[guestModule] = module
+		place := kmod.DefaultPath(k.Release)
+		files[place] = module
 		for i := range tests {
-			tests[i].Env = append(tests[i].Env, vm.EnvModule+"="+guestModule)
+			tests[i].Env = append(tests[i].Env, vm.EnvModule+"="+place)
 		}
 	}
 	return &vm.Machine{

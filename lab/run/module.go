@@ -14,9 +14,6 @@ import (
 	"github.com/iowitness/iowitness/lab/kernels"
 )
 
-// guestModule is where tests find the kernel module of their guest, which vm.EnvModule tells them.
-const guestModule = "/lab/iowitness.ko"
-
 // withModule are the lines on which the module has to build.
 var withModule = []kernels.Line{"5.10", "6.1", "6.12"}
 

@@ -34,7 +34,7 @@ type Test struct {
 // The environment of tests in a guest.
 const (
 	EnvLine   = "IOWITNESS_GUEST" // the kernel's line: tests that need one skip elsewhere
-	EnvModule = "IOWITNESS_KMOD"  // file of the kernel module that was built for the guest
+	EnvModule = "IOWITNESS_KMOD"  // file of the kernel module that was built for the guest, which is where the program looks for it
 )
 
 // Result lines are told on the guest's second serial port, beside the tests' output.
