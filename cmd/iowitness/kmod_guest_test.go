@@ -65,12 +65,12 @@ func TestWatchByTheModule(t *testing.T) {
 	const delay = 20 * time.Millisecond
 	device := lab.NullBlk(t, delay)
 	s := startIt(t, "--via", "kmod", "--functions", "io_schedule,io_schedule_timeout")
-	pid := readsOf(t, device, 100)
+	r := readsOf(t, device, 100)
 	doc := s.finish(t)
-	within(t, "waits", countOf(doc, pid), 100)
+	within(t, "waits", doc, r)
 	var total uint64
 	for _, w := range doc.Waits {
-		if w.PID == pid {
+		if w.PID == r.pid {
 			total += w.TotalNS
 		}
 	}
