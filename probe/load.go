@@ -111,16 +111,21 @@ func removeLeftovers() {
 	_, _ = fs.Cleanup()
 }
 
+// memlockGuess is what the library adds to every EPERM. A limit is blamed only
+// by doctor, which tries whether it counts.
+const memlockGuess = " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)"
+
 // reason shortens a verifier's log to what a person can act on.
 func reason(err error) string {
 	var verifier *ebpf.VerifierError
 	if errors.As(err, &verifier) {
 		return fmt.Sprintf("the kernel's verifier refused it (%v)", verifier.Cause)
 	}
+	words := strings.ReplaceAll(err.Error(), memlockGuess, "")
 	if errors.Is(err, unix.EPERM) {
-		return "not permitted (" + err.Error() + ")"
+		return "not permitted (" + words + ")"
 	}
-	return err.Error()
+	return words
 }
 
 // programsFor leaves only the programs of one means in the collection.

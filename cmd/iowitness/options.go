@@ -133,7 +133,7 @@ func explain(err error) error {
 		reasons = append(reasons, "the kernel is locked down (confidentiality), so BPF may not read its memory")
 	}
 	if len(reasons) == 0 {
-		return err
+		return fmt.Errorf("%w; iowitness doctor tells more", err)
 	}
 	return fmt.Errorf("%w; %s", err, strings.Join(reasons, "; "))
 }
