@@ -45,6 +45,9 @@ func build(ctx context.Context, work string, o *options) (*built, error) {
 		return nil, err
 	}
 	args := []string{"-test.v", "-test.count=1", "-test.timeout=" + o.timeout.String()}
+	if o.skip != "" {
+		args = append(args, "-test.skip="+o.skip)
+	}
 	if o.short {
 		args = append(args, "-test.short")
 	}

@@ -34,7 +34,7 @@ func (l *list) Set(s string) error {
 
 type options struct {
 	kernels, require, packages, cmdline list
-	run, logs, facts                    string
+	run, skip, logs, facts              string
 	timeout                             time.Duration
 	quiet, short                        bool
 }
@@ -45,6 +45,7 @@ func main() {
 	flag.Var(&o.require, "require", "line that must be served: fail without it")
 	flag.Var(&o.cmdline, "cmdline", "words for the kernel's command line")
 	flag.StringVar(&o.run, "run", "", "only tests that match, as of go test")
+	flag.StringVar(&o.skip, "skip", "", "not the tests that match, as of go test")
 	flag.BoolVar(&o.short, "short", false, "smaller workloads, as of go test")
 	flag.StringVar(&o.facts, "facts", "", "file to write what the tests measured to")
 	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "of one guest")
