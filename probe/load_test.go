@@ -66,7 +66,7 @@ func (l *load) start(t *testing.T, device lab.Device) *lab.Child {
 func (l *load) witnessBy(t *testing.T, via Means, device lab.Device) *fact.Agreement {
 	t.Helper()
 	child := l.start(t, device)
-	w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}, Functions: sleepers, RingBytes: 8 << 20, Slow: l.slow})
+	w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}, Functions: sleepers, Module: lab.GuestModule(), RingBytes: 8 << 20, Slow: l.slow})
 	stats, err := EnableStats()
 	if err != nil {
 		t.Fatal(err)

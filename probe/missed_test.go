@@ -23,7 +23,7 @@ func TestMissedReturnsAreShown(t *testing.T) {
 		}
 		t.Run(string(via), func(t *testing.T) {
 			child := lab.Workload{Name: "counted", Args: []string{device.Path, strconv.Itoa(threads), strconv.Itoa(reads), "direct"}}.Start(t)
-			w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}, Functions: sleepers, MaxActive: active})
+			w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}, Functions: sleepers, Module: lab.GuestModule(), MaxActive: active})
 			truth, told := accompany(t, child, w)
 			_, flagged, _ := told[0].sum(child.PID())
 			m := &fact.Missed{
