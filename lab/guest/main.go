@@ -120,6 +120,10 @@ func prepare(plan *vm.Plan) error {
 			}
 		}
 	}
+	// By this the kernel loads file systems and schedulers that are asked for.
+	if err := os.WriteFile("/proc/sys/kernel/modprobe", []byte("/bin/modprobe"), 0); err != nil {
+		return err
+	}
 	_ = exec.Command("/bin/busybox", "ip", "link", "set", "lo", "up").Run()
 	for _, name := range plan.Modules {
 		if out, err := exec.Command("/bin/busybox", "modprobe", name).CombinedOutput(); err != nil {
