@@ -59,7 +59,7 @@ struct counters {
 	u64 metered;		/* of them timed */
 	u64 metered_ns;
 	u64 metered_max;
-	u32 gap;		/* entries to skip before the next one is taken */
+	u32 gap;		/* so many entries on, the next one is taken; 0: not drawn yet */
 	u32 random;
 };
 

@@ -66,30 +66,37 @@ static __always_inline enum closed gate_closed(void)
 	return OPEN;
 }
 
+/* From 1 to 2N-1, N on the average. */
+static __always_inline u32 gate_draw(struct counters *c, u32 ratio)
+{
+	u32 r = c->random;
+
+	r ^= r << 13;
+	r ^= r >> 17;
+	r ^= r << 5;
+	c->random = r;
+	return 1 + (u32)(((u64)r * (2 * ratio - 1)) >> 32);
+}
+
 /*
  * Whether the sampling ratio leaves this entry out. The gap to the next one taken
- * is uniform in 1 to 2N-1, N on the average: a fixed gap would see only one of
- * two threads that take turns on a CPU.
+ * is drawn anew each time: a fixed gap would see only one of two threads that take
+ * turns on a CPU.
  */
 static __always_inline bool gate_skips(void)
 {
 	u32 ratio = READ_ONCE(rules.ratio);
 	struct counters *c;
-	u32 r;
 
 	if (likely(ratio <= 1))
 		return false;
 	c = this_cpu_ptr(counters);
-	if (c->gap > 1) {
-		c->gap = min(c->gap, 2 * ratio) - 1;
+	if (!c->gap)
+		c->gap = gate_draw(c, ratio);
+	c->gap = min(c->gap, 2 * ratio) - 1;
+	if (c->gap)
 		return true;
-	}
-	r = c->random;
-	r ^= r << 13;
-	r ^= r >> 17;
-	r ^= r << 5;
-	c->random = r;
-	c->gap = 1 + (u32)(((u64)r * (2 * ratio - 1)) >> 32);
+	c->gap = gate_draw(c, ratio);
 	return false;
 }
 

@@ -116,6 +116,11 @@ static __always_inline void leave(struct kretprobe_instance *ri, u32 probe, u64 
 	struct tally *t;
 	u64 start, ns;
 
+	/* The kernel pairs returns with entries by the thread's stack: another thread's would be its error. */
+	if (unlikely(w->tid != (u32)current->pid)) {
+		count_loss(LOSS_UNPAIRED, 0);
+		return;
+	}
 	waiting_release(w->place);
 	if (w->process == NOT_TAKEN)
 		return;
