@@ -24,7 +24,17 @@ func TestUnloadUnderLoad(t *testing.T) {
 	child.Go()
 	t.Cleanup(child.End)
 	const times = 100
-	lives := []Params{{}, {Probes: Functions()}, {MaxActive: 8, Ratio: 3}, {DutyOn: 10 * time.Millisecond, DutyEvery: 20 * time.Millisecond}}
+	lives := []Params{
+		{},
+		{MaxActive: 8, Ratio: 3},
+		{DutyOn: 10 * time.Millisecond, DutyEvery: 20 * time.Millisecond},
+		{Probes: []string{"jbd2_log_wait_commit", "bit_wait_io"}},
+		{},
+		{Ratio: 2},
+		{Heartbeat: 50 * time.Millisecond},
+		{},
+		{Probes: Functions()},
+	}
 	var waits, inFlight uint64
 	began := time.Now()
 	for i := range times {
