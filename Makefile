@@ -31,7 +31,7 @@ unit:
 # Tests on real kernels in virtual machines: make lab KERNEL=6.1 TEST=./probe/... RUN=TestReads
 # Without KERNEL all lines of kernels that are served, which is the matrix.
 KERNEL ?=
-TEST ?= ./probe/... ./kernel/... ./cmd/iowitness
+TEST ?= ./kmod ./probe/... ./kernel/... ./cmd/iowitness
 RUN ?=
 lab:
 	scripts/need lab
