@@ -134,7 +134,8 @@ func TestReadsOfAKnownDelayAreSoManyWaitsOfSuchALength(t *testing.T) {
 		truth := child.Wait()
 		r := finish(t, w)
 		sum, flagged, longest := r.sum(child.PID())
-		if sum.Count < reads || sum.Count > reads+10 || flagged < reads {
+		// The first read is served at once: an emulated processor may not have come to sleep by then.
+		if sum.Count < reads-1 || sum.Count > reads+10 || flagged < reads-1 {
 			t.Errorf("%d waits, %d of them flagged, in %d reads", sum.Count, flagged, reads)
 		}
 		direct := waitsOn(r, device.Dev)
