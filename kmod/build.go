@@ -151,7 +151,7 @@ func firstError(out string) string {
 	last := "make said nothing"
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
-		if strings.Contains(line, "error:") || strings.Contains(line, "not found") || strings.Contains(line, "ERROR:") {
+		if strings.Contains(line, "error:") || strings.Contains(line, "not found") || strings.Contains(line, "ERROR:") || strings.Contains(line, "*** ") {
 			return line
 		}
 		if line != "" {

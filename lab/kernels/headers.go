@@ -3,11 +3,11 @@
 package kernels
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -19,27 +19,31 @@ func (s *Store) Headers(k *Kernel) (string, error) {
 	root := filepath.Join(s.dir, "headers-"+k.Release)
 	name := "linux-headers-" + k.Release
 	dir := filepath.Join(root, "usr/src", name)
-	if _, err := os.Stat(filepath.Join(root, complete)); err == nil {
-		return dir, nil
+	if _, err := os.Stat(filepath.Join(root, complete)); err != nil {
+		packages, err := s.apt.headers(name)
+		if err != nil {
+			return "", err
+		}
+		if err := s.apt.unpack(root, packages...); err != nil {
+			return "", fmt.Errorf("%w: %w", ErrNoHeaders, err)
+		}
+		if err := os.WriteFile(filepath.Join(root, complete), nil, 0o644); err != nil {
+			return "", err
+		}
 	}
-	packages, err := s.apt.headers(name)
+	return dir, rootMakefile(filepath.Join(dir, "Makefile"), root)
+}
+
+var installed = regexp.MustCompile(`(^|[\s=])(/usr/src/linux-)`)
+
+// rootMakefile makes a Makefile name its parts where they are. The packages are
+// made to be installed: it names them by their places then.
+func rootMakefile(file, root string) error {
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if err := s.apt.unpack(root, packages...); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoHeaders, err)
-	}
-	// The packages are made to be installed: their Makefile names the common part by its place then.
-	makefile := filepath.Join(dir, "Makefile")
-	text, err := os.ReadFile(makefile)
-	if err != nil {
-		return "", err
-	}
-	text = bytes.ReplaceAll(text, []byte(" /usr/src/"), []byte(" "+filepath.Join(root, "usr/src")+"/"))
-	if err := os.WriteFile(makefile, text, 0o644); err != nil {
-		return "", err
-	}
-	return dir, os.WriteFile(filepath.Join(root, complete), nil, 0o644)
+	return os.WriteFile(file, installed.ReplaceAll(text, []byte("${1}"+root+"${2}")), 0o644)
 }
 
 // headers are the packages that make up a kernel's headers, without compilers and what else they ask for.
