@@ -4,12 +4,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/iowitness/iowitness/kmod"
+	"github.com/iowitness/iowitness/lab"
 )
 
 // moduleHost is a root with a loaded module, as a guest of 6.1 told it.
@@ -25,6 +28,9 @@ func moduleHost(t *testing.T, comm string) (root string) {
 	}
 	for _, name := range []string{"waits", "control"} {
 		text, err := os.ReadFile("../../kmod/testdata/proc/iowitness/" + name)
+		if errors.Is(err, fs.ErrNotExist) && lab.Guest() {
+			t.Skip("a guest has the files of the packages that it tests only")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
