@@ -39,7 +39,11 @@ func TestARatioCountsWhatItLeavesOut(t *testing.T) {
 
 // TestASilentUserSideClosesTheGate: without a heartbeat nothing is witnessed until somebody asks again.
 func TestASilentUserSideClosesTheGate(t *testing.T) {
-	const reads = 300
+	const reads = 100
+	silence := 300 * time.Millisecond
+	if lab.Guest() {
+		silence = 5 * time.Second // all is slower there, the reads too
+	}
 	lab.NeedRoot(t)
 	device := lab.Waiting(t)
 	eachMeans(t, func(t *testing.T, via Means) {
@@ -49,11 +53,11 @@ func TestASilentUserSideClosesTheGate(t *testing.T) {
 			child.Wait()
 			return child.PID()
 		}
-		w := openWitness(t, Options{Via: via, Silence: 300 * time.Millisecond})
+		w := openWitness(t, Options{Via: via, Silence: silence})
 		if closed, err := w.Heartbeat(); err != nil || closed {
 			t.Fatalf("closed from the start: %v, %v", closed, err)
 		}
-		time.Sleep(600 * time.Millisecond)
+		time.Sleep(2 * silence)
 		unheard := run()
 		closed, err := w.Heartbeat()
 		if err != nil || !closed {
@@ -76,8 +80,14 @@ func TestASilentUserSideClosesTheGate(t *testing.T) {
 // TestAPauseIsChargedToNobody: a thread waits all the time, the gate is open for some of it.
 func TestAPauseIsChargedToNobody(t *testing.T) {
 	lab.NeedRoot(t)
+	if line := lab.GuestLine(); line == "5.10" || line == "6.1" {
+		t.Skip("this kernel does not call a wait in io_uring iowait")
+	}
 	eachMeans(t, func(t *testing.T, via Means) {
-		child := longWait(t)
+		if via == Fexit || via == Kretprobe {
+			t.Skip("a call is seen from its entry on: one that is under way is not taken on")
+		}
+		child := lab.Workload{Name: "ring_idle", Args: []string{"6000"}}.Start(t)
 		child.Go()
 		time.Sleep(300 * time.Millisecond)
 		w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}})
@@ -97,14 +107,4 @@ func TestAPauseIsChargedToNobody(t *testing.T) {
 		}
 		child.Wait()
 	})
-}
-
-// longWait is a process that waits once, for some seconds.
-func longWait(t *testing.T) *lab.Child {
-	if !lab.Guest() {
-		return lab.Workload{Name: "ring_idle", Args: []string{"1500"}}.Start(t)
-	}
-	// Not each of the lab's kernels calls a wait in io_uring iowait.
-	device := lab.NullBlk(t, 8*time.Second)
-	return lab.Workload{Name: "direct_read", Args: []string{device.Path, "1"}}.Start(t)
 }
