@@ -24,9 +24,10 @@ run: build
 # each, lint, regenerate and compare.
 test: lint check-generated unit lab-test fuzz
 
+# One package at a time: they measure what others would disturb.
 unit:
 	scripts/need test
-	scripts/as-root env "PATH=$$PATH" $(GO) test -count=1 -timeout 15m ./...
+	scripts/as-root env "PATH=$$PATH" $(GO) test -count=1 -p 1 -timeout 15m ./...
 
 # Tests on real kernels in virtual machines: make lab KERNEL=6.1 TEST=./probe/... RUN=TestReads
 # Without KERNEL all lines of kernels that are served, which is the matrix.

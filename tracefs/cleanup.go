@@ -56,7 +56,10 @@ func (t *FS) Cleanup() (found []Leftover, err error) {
 		return nil, err
 	}
 	for _, l := range instances {
-		l.remove(t.removeInstance(l.Instance))
+		// One that has just been made is not held yet.
+		if l.InUse = t.lives(l.Owner); !l.InUse {
+			l.remove(t.removeInstance(l.Instance))
+		}
 		alive[l.Owner] = alive[l.Owner] || l.InUse
 		found = append(found, l)
 	}
