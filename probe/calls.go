@@ -248,6 +248,12 @@ func (w *bpfWitness) callLosses() ([]Loss, error) {
 			missed += n
 		}
 	}
+	stats, err := w.Stats()
+	if err != nil {
+		return nil, err
+	}
+	// A program may be preempted by a thread that calls the same function.
+	losses = append(losses, Loss{ID: "recursion", Title: "entries or returns not seen: the kernel skipped the program, which was running on that CPU already", Count: stats.Misses})
 	return append(losses, Loss{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: missed, Harmless: true}), nil
 }
 
