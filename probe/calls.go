@@ -236,9 +236,16 @@ func (w *bpfWitness) callLosses() ([]Loss, error) {
 	if err := w.collection.Variables["walk_open"].Get(&open); err != nil {
 		return nil, err
 	}
+	stats, err := w.Stats()
+	if err != nil {
+		return nil, err
+	}
 	losses := []Loss{
 		{ID: "missed_return", Title: "waits not counted: the function's return was not seen", Count: less(sum.Entries, sum.Returns+sum.Deep+open+w.calls.givenUp)},
-		{ID: "stray_return", Title: "returns of calls that began before", Count: sum.Strays, Harmless: true},
+		// A program may be preempted by a thread that calls the same function: the kernel
+		// then skips the inner run. Else a return without an entry is of a call that began before.
+		{ID: "stray_return", Title: "waits not counted: the function's entry was not seen", Count: sum.Strays, Harmless: stats.Misses == 0},
+		{ID: "recursion", Title: "runs that the kernel skipped, as the program was running on that CPU already", Count: stats.Misses, Harmless: true},
 		{ID: "no_sleep", Title: "calls in which the thread did not wait", Count: sum.Awake, Harmless: true},
 		{ID: "deep_call", Title: "calls not followed: too deeply nested", Count: sum.Deep},
 	}
@@ -248,12 +255,6 @@ func (w *bpfWitness) callLosses() ([]Loss, error) {
 			missed += n
 		}
 	}
-	stats, err := w.Stats()
-	if err != nil {
-		return nil, err
-	}
-	// A program may be preempted by a thread that calls the same function.
-	losses = append(losses, Loss{ID: "recursion", Title: "entries or returns not seen: the kernel skipped the program, which was running on that CPU already", Count: stats.Misses})
 	return append(losses, Loss{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: missed, Harmless: true}), nil
 }
 

@@ -30,18 +30,23 @@ func TestMissedReturnsAreShown(t *testing.T) {
 				Via: string(via), MaxActive: active, Threads: threads, Switches: truth.Switches, Waits: flagged,
 				Shown: loss(t, w, "missed_return").Count, Kernel: kernelMissed(t, w),
 			}
+			// On preemptible kernels runs are skipped that have nothing to do with a pool; each shows as one half of a call.
+			skipped := via == Fexit && loss(t, w, "recursion").Count > 0
+			if skipped {
+				m.Shown += loss(t, w, "stray_return").Count
+			}
 			lab.Fact(t, fact.KindMissed, m)
 			if m.Waits+m.Shown < uint64(m.Switches)-uint64(m.Switches)/100 || m.Waits+m.Shown > uint64(m.Switches)+uint64(m.Switches)/100 {
 				t.Errorf("%d waits counted, %d returns told as missed, in %d switches", m.Waits, m.Shown, m.Switches)
 			}
 			// Case D2: a kernel may say that it missed none. 5.10 counts others than those that its pool has no room for.
-			if m.Kernel >= 0 && off(uint64(m.Kernel), m.Shown) > 0.01 && lab.GuestLine() != "5.10" {
+			if m.Kernel >= 0 && !skipped && off(uint64(m.Kernel), m.Shown) > 0.01 && lab.GuestLine() != "5.10" {
 				t.Errorf("%d returns are told as missed, %d by the kernel", m.Shown, m.Kernel)
 			}
 			if hasPool(w) && m.Shown == 0 {
 				t.Errorf("nothing is missed by a pool of %d for %d threads", active, threads)
 			}
-			if !hasPool(w) && m.Shown != 0 {
+			if !hasPool(w) && !skipped && m.Shown != 0 {
 				t.Errorf("%d returns are missed where there is no pool", m.Shown)
 			}
 		})
