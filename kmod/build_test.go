@@ -5,6 +5,7 @@ package kmod
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iowitness/iowitness/lab"
 )
 
 const release = "6.1.0-57-cloud-amd64"
@@ -150,6 +153,7 @@ func TestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir("src")
+	skipWithoutSource(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,9 +171,17 @@ func TestSource(t *testing.T) {
 	}
 }
 
+func skipWithoutSource(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, fs.ErrNotExist) && lab.Guest() {
+		t.Skip("a guest has the test and its data, not the source")
+	}
+}
+
 // What the module refuses is in its source alone: the list must be the same.
 func TestFunctionsAreThoseOfTheSource(t *testing.T) {
 	text, err := os.ReadFile("src/handlers.h")
+	skipWithoutSource(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
