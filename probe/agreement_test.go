@@ -45,11 +45,11 @@ func TestMeansAgree(t *testing.T) {
 // waits, so their totals must be the same. The delay is long beside what the
 // means' own programs take, which those that are attached further out see as waiting.
 func TestMeansAgreeAtOnce(t *testing.T) {
-	const delay = 50 * time.Millisecond
+	const delay = 100 * time.Millisecond
 	if !lab.Guest() {
 		t.Skip("only on the lab's kernels")
 	}
-	l := load{name: "all means at once: direct reads, null_blk of 50 ms", threads: 8, perEach: 125, how: "direct", delay: delay}
+	l := load{name: "all means at once: direct reads, null_blk of 100 ms", threads: 8, perEach: 60, how: "direct", delay: delay}
 	device := lab.NullBlk(t, delay)
 	child := l.start(t, device)
 	var all []Witness
@@ -83,7 +83,7 @@ func TestMeansAgreeAtOnce(t *testing.T) {
 		if off(a.BlockedNS+a.RunQueueNS, first.BlockedNS+first.RunQueueNS) > 0.02 {
 			t.Errorf("%s: waited %v, but by %s %v", a.Via, time.Duration(a.BlockedNS+a.RunQueueNS), first.Via, time.Duration(first.BlockedNS+first.RunQueueNS))
 		}
-		if off(a.Waits, first.Waits) > 0.01 {
+		if off(a.Waits+a.Missed+a.NotCounted, first.Waits) > 0.01 {
 			t.Errorf("%s: %d waits, but by %s %d", a.Via, a.Waits, first.Via, first.Waits)
 		}
 	}
@@ -146,6 +146,9 @@ func checkAgainstEachOther(t *testing.T, all []*fact.Agreement) {
 	t.Helper()
 	for _, a := range all[1:] {
 		b := all[0]
+		if a.Missed+a.NotCounted > 0 {
+			continue // told as missing: checked against the switches
+		}
 		if a.AwakeUnknown {
 			continue // how much more it may count is checked against the reads that did not sleep
 		}

@@ -25,6 +25,8 @@ const functionMark = 0x105ca11
 // calls attaches to entry and return of functions, and knows what became of each.
 type calls struct {
 	programs []*ebpf.Program // beyond those of the collection
+	enters   []*ebpf.Program // those at entry
+	leaves   []*ebpf.Program // and at return
 	links    []io.Closer
 	missed   []func() (uint64, bool) // what the kernel counts as missed
 	attached int
@@ -111,6 +113,8 @@ func (w *bpfWitness) attachMulti() error {
 	}
 	w.calls.attached = len(present)
 	w.calls.links = append(w.calls.links, enter, leave)
+	w.calls.enters = append(w.calls.enters, w.collection.Programs["enter_multi"])
+	w.calls.leaves = append(w.calls.leaves, w.collection.Programs["leave_multi"])
 	w.calls.missed = append(w.calls.missed, func() (uint64, bool) { return missedOf(leave) })
 	return nil
 }
@@ -141,6 +145,7 @@ func (w *bpfWitness) attachCall(spec *ebpf.CollectionSpec, types *btf.Spec, numb
 	enter, leave := loaded.DetachProgram(enterName), loaded.DetachProgram(leaveName)
 	loaded.Close()
 	w.calls.programs = append(w.calls.programs, enter, leave)
+	w.calls.enters, w.calls.leaves = append(w.calls.enters, enter), append(w.calls.leaves, leave)
 	if w.means == Fexit {
 		return w.attachBoth(
 			func() (link.Link, error) { return link.AttachTracing(link.TracingOptions{Program: leave}) },
@@ -236,26 +241,40 @@ func (w *bpfWitness) callLosses() ([]Loss, error) {
 	if err := w.collection.Variables["walk_open"].Get(&open); err != nil {
 		return nil, err
 	}
-	stats, err := w.Stats()
+	unseen, err := skippedRuns(w.calls.enters)
+	if err != nil {
+		return nil, err
+	}
+	missed, err := skippedRuns(w.calls.leaves)
 	if err != nil {
 		return nil, err
 	}
 	losses := []Loss{
 		{ID: "missed_return", Title: "waits not counted: the function's return was not seen", Count: less(sum.Entries, sum.Returns+sum.Deep+open+w.calls.givenUp)},
-		// A program may be preempted by a thread that calls the same function: the kernel
-		// then skips the inner run. Else a return without an entry is of a call that began before.
-		{ID: "stray_return", Title: "waits not counted: the function's entry was not seen", Count: sum.Strays, Harmless: stats.Misses == 0},
-		{ID: "recursion", Title: "runs that the kernel skipped, as the program was running on that CPU already", Count: stats.Misses, Harmless: true},
+		{ID: "missed_entry", Title: "waits not counted: the kernel did not run the probe", Count: unseen},
+		{ID: "stray_return", Title: "returns of calls that began before", Count: sum.Strays, Harmless: true},
 		{ID: "no_sleep", Title: "calls in which the thread did not wait", Count: sum.Awake, Harmless: true},
 		{ID: "deep_call", Title: "calls not followed: too deeply nested", Count: sum.Deep},
 	}
-	var missed uint64
 	for _, read := range w.calls.missed {
 		if n, ok := read(); ok {
 			missed += n
 		}
 	}
 	return append(losses, Loss{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: missed, Harmless: true}), nil
+}
+
+// skippedRuns counts how often, in whatever thread, the kernel did not run
+// programs: a thread was preempted within one, and others on that CPU go past it.
+func skippedRuns(programs []*ebpf.Program) (n uint64, err error) {
+	for _, p := range programs {
+		stats, err := p.Stats()
+		if err != nil {
+			return n, err
+		}
+		n += stats.RecursionMisses
+	}
+	return n, nil
 }
 
 func less(a, b uint64) uint64 {
@@ -279,7 +298,7 @@ func (c *calls) close() error {
 	for _, p := range c.programs {
 		errs = append(errs, p.Close())
 	}
-	c.programs = nil
+	c.programs, c.enters, c.leaves = nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -101,7 +101,9 @@ func attachEmpty(via Means, attach func(ebpf.ProgramSpec, func(*ebpf.Program) (i
 			attach(ebpf.ProgramSpec{Type: ebpf.Kprobe},
 				func(p *ebpf.Program) (io.Closer, error) { return link.Kprobe(function, p, nil) })
 			attach(ebpf.ProgramSpec{Type: ebpf.Kprobe},
-				func(p *ebpf.Program) (io.Closer, error) { return link.Kretprobe(function, p, nil) })
+				func(p *ebpf.Program) (io.Closer, error) {
+					return link.Kretprobe(function, p, &link.KprobeOptions{RetprobeMaxActive: MaxActive(2, 0), TraceFSPrefix: ownGroup()})
+				})
 		}
 	}
 	return true

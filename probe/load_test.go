@@ -108,7 +108,7 @@ func (l *load) compare(t *testing.T, w Witness, truth lab.Truth, r *witnessed, p
 			a.Missed = loss.Count
 		case "no_sleep":
 			a.NoSleep = loss.Count
-		case "state_full", "clock", "deep_call", "no_end":
+		case "state_full", "clock", "deep_call", "no_end", "missed_entry":
 			a.NotCounted += loss.Count
 		}
 	}

@@ -47,9 +47,12 @@ func workloads(kernels []kernel) (names []string) {
 
 func agreementRow(k *kernel, a *fact.Agreement) []string {
 	waited := float64(a.BlockedNS + a.RunQueueNS)
+	waits, difference := a.Waits, fmt.Sprintf("%+.2f%%", 100*(float64(a.Waits)/float64(a.Switches)-1))
+	if a.Estimated {
+		waits, difference = a.Waits+a.Unflagged, "an estimate"
+	}
 	return []string{
-		k.Release, code(a.Via), number(int64(a.Ops)), number(int64(a.Switches)), number(int64(a.Waits)),
-		fmt.Sprintf("%+.2f%%", 100*(float64(a.Waits)/float64(a.Switches)-1)),
+		k.Release, code(a.Via), number(int64(a.Ops)), number(int64(a.Switches)), number(int64(waits)), difference,
 		number(int64(a.Missed + a.NotCounted)), awake(a), number(int64(a.Negative)),
 		fmt.Sprintf("%.3f", waited/float64(a.TotalNS)), fmt.Sprintf("%.3f", waited/float64(max(a.FloorNS, 1))),
 	}
@@ -70,7 +73,7 @@ func costTable(kernels []kernel) string {
 		return ""
 	}
 	load := names[len(names)-1]
-	fmt.Fprintf(&b, "## Cost of a wait\n\nUnder %q: time in the kernel, of all runs of the means' programs, divided by the waits, with each run's own measurement; what programs that do nothing take at the same points; and CPU time of the reading process.\n\n", load)
+	fmt.Fprintf(&b, "## Cost of a wait\n\nUnder %q: time in the kernel, of all runs of the means' programs, divided by the waits, with each run's own measurement (- where nobody measures it); what programs that do nothing take at the same points; and CPU time of the reading process. What else the host did shows in these figures: differences below a half say little.\n\n", load)
 	all := meansOf(kernels)
 	var inKernel, inUser [][]string
 	for _, k := range kernels {
@@ -78,10 +81,14 @@ func costTable(kernels []kernel) string {
 		for _, via := range all {
 			cell, userCell := "-", "-"
 			for _, a := range k.agreements {
-				if a.Via == via && a.Workload == load && a.Waits > 0 {
-					cell = fmt.Sprintf("%s ns in %.1f runs", number(int64(a.CostNS/a.Waits)), float64(a.Runs)/float64(a.Waits))
-					userCell = number(int64(a.UserNS/a.Waits)) + " ns"
+				if a.Via != via || a.Workload != load || a.Switches == 0 {
+					continue
 				}
+				waits := uint64(a.Switches)
+				if a.CostNS > 0 {
+					cell = fmt.Sprintf("%s ns in %.1f runs", number(int64(a.CostNS/waits)), float64(a.Runs)/float64(waits))
+				}
+				userCell = number(int64(a.UserNS/waits)) + " ns"
 			}
 			row, user = append(row, cell), append(user, userCell)
 		}
