@@ -212,13 +212,13 @@ func (w *bpfWitness) kretprobe(function string, program *ebpf.Program) (link.Lin
 	return l, nil
 }
 
-func (w *bpfWitness) noteOnce(note string) {
-	for _, n := range w.notes {
-		if n == note {
-			return
-		}
+func (w *bpfWitness) noteOnce(note string) { w.notes = addOnce(w.notes, note) }
+
+func addOnce(notes []string, note string) []string {
+	if slices.Contains(notes, note) {
+		return notes
 	}
-	w.notes = append(w.notes, note)
+	return append(notes, note)
 }
 
 type callBalance struct{ Entries, Returns, Strays, Awake, Deep, Lost uint64 }

@@ -115,14 +115,7 @@ func (w *tracefsWitness) makePair(f Function, variant int, symbol string, active
 	return nil
 }
 
-func (w *tracefsWitness) noteOnce(note string) {
-	for _, n := range w.notes {
-		if n == note {
-			return
-		}
-	}
-	w.notes = append(w.notes, note)
-}
+func (w *tracefsWitness) noteOnce(note string) { w.notes = addOnce(w.notes, note) }
 
 // learn reads where an event's record keeps its fields.
 func (w *tracefsWitness) learn(kind tracedKind, f *tracedFunction, group, name string) error {

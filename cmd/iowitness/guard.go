@@ -50,7 +50,6 @@ func newGuard(s *session, o guardOptions, always bool) *guard {
 type guardOptions struct {
 	maxCost float64 // percent of one CPU; 0: none
 	ratio   uint32
-	duty    duty
 }
 
 // duty is a share of the time: on for some of every so much. The zero value is always on.

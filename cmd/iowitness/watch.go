@@ -202,7 +202,7 @@ func (c *watchCmd) watch(s *session, view view, end *ending) error {
 var errTooCostly = errors.New("detached before its time, as it cost more than --max-cost allows")
 
 func (c *watchCmd) bounds() guardOptions {
-	return guardOptions{maxCost: c.MaxCost, ratio: c.Ratio, duty: c.duty}
+	return guardOptions{maxCost: c.MaxCost, ratio: c.Ratio}
 }
 
 func (c *watchCmd) interval() time.Duration {
