@@ -21,7 +21,7 @@ func (p *Processes) evict() {
 			}
 			return 1
 		}
-		return cmp.Compare(a.seen, b.seen)
+		return cmp.Compare(a.turn, b.turn)
 	})
 	for _, e := range victims[:max(1, p.limit/10)] {
 		delete(p.entries, e.who.PID)

@@ -39,6 +39,7 @@ type Processes struct {
 	entries    map[uint32]*entry
 	containers map[string]Container
 	interval   uint64
+	mentions   uint64
 	evicted    uint64
 }
 
@@ -50,6 +51,7 @@ type entry struct {
 	known  Source
 	ended  bool
 	seen   uint64 // interval of last mention; of the end for an ended one
+	turn   uint64 // of that mention among all
 	verify uint64 // interval from which to look whether the pid was reused
 }
 
@@ -101,7 +103,7 @@ func (p *Processes) Process(pid uint32) Process {
 		e = p.successor(e)
 	}
 	if !e.ended { // the ended are the first to be forgotten, asked for or not
-		e.seen = p.interval
+		p.mention(e)
 	}
 	e.names.Ended = e.ended
 	return *e.names
@@ -119,8 +121,14 @@ func (p *Processes) Ended(pid uint32) {
 
 func (p *Processes) end(e *entry) {
 	if !e.ended {
-		e.ended, e.seen = true, p.interval
+		e.ended = true
+		p.mention(e)
 	}
+}
+
+func (p *Processes) mention(e *entry) {
+	p.mentions++
+	e.seen, e.turn = p.interval, p.mentions
 }
 
 // Age is called once an interval: it moves the clock by which evict and the
@@ -172,7 +180,7 @@ func (p *Processes) put(pid uint32, e *entry) *entry {
 	if _, known := p.entries[pid]; !known && len(p.entries) >= p.limit {
 		p.evict()
 	}
-	e.seen = p.interval
+	p.mention(e)
 	e.who.PID = pid
 	p.entries[pid] = e
 	return e
