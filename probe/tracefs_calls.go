@@ -23,6 +23,7 @@ type openCall struct {
 	pointer  uint64 // stack pointer at its begin; 0: it began before iowitness
 	site     []uint64
 	inner    uint64 // ns of the calls within it that have returned
+	sleeps   uint32 // times that its thread gave up the CPU in state D, not within a call inside it
 	flagged  bool   // it, or a call around it, has in_iowait set
 
 	told     uint64 // up to when a walk has told it as in progress; 0: never
@@ -97,8 +98,15 @@ func (s *callStack) clear() (open []openCall) {
 	return open
 }
 
+// sleep notes that the thread gives up its CPU, within its innermost call.
+func (s callStack) sleep() {
+	if len(s) > 0 {
+		s[len(s)-1].sleeps++
+	}
+}
+
 // waiting is the call in which the thread waits, if it can be told: of a
-// function that nests one does not know whether the thread sleeps in it.
+// function that nests one does not know whether the thread still sleeps in it.
 func (s callStack) waiting() *openCall {
 	if len(s) == 0 || s[len(s)-1].function.nests {
 		return nil
@@ -106,15 +114,34 @@ func (s callStack) waiting() *openCall {
 	return &s[len(s)-1]
 }
 
-// leastSleep is how long a call must have been for a sleep: two switches take
-// longer. Whether a thread slept in a function that need not sleep cannot be
-// seen from its entry and return alone.
+// sleepSight is how well one can tell whether a thread slept within a call.
+type sleepSight bool
+
+const (
+	byDuration sleepSight = false // from entry and return alone: by how long it took
+	bySwitch   sleepSight = true  // the scheduler's switches are told too
+)
+
+// leastSleep is how long a call must have been for a sleep, where no switches are
+// told: two of them take longer.
 const leastSleep = 10_000 // ns
+
+// slept says whether a thread slept in a call, of which so long was its own. Sleeps in
+// state S are not told, since most of a machine's are none for I/O.
+func (c *openCall) slept(own uint64, sight sleepSight) bool {
+	switch {
+	case c.sleeps > 0, c.pointer == 0, c.seen.state != 0: // the last two were found asleep
+		return true
+	case sight == bySwitch && !c.function.signal:
+		return false
+	}
+	return c.function.always || own >= leastSleep
+}
 
 // wait is the part of a call that ended which was a wait of its own: the time that
 // is not that of calls within it. The wait is put at the call's end. slept is
 // false where there was none.
-func (c *openCall) wait(end uint64) (start uint64, flags event.Flags, slept bool) {
+func (c *openCall) wait(end uint64, sight sleepSight) (start uint64, flags event.Flags, slept bool) {
 	own := uint64(0)
 	if total := end - c.start; total > c.inner {
 		own = total - c.inner
@@ -125,5 +152,5 @@ func (c *openCall) wait(end uint64) (start uint64, flags event.Flags, slept bool
 	if c.pointer == 0 {
 		flags |= event.Adopted
 	}
-	return end - own, flags, c.function.always || own >= leastSleep
+	return end - own, flags, c.slept(own, sight)
 }

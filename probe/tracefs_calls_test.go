@@ -39,17 +39,17 @@ func TestNestedSleepsCountOnce(t *testing.T) {
 	enter(t, &s, outer, 1_000_000, 900, 0)
 	enter(t, &s, other, 1_000_500, 800, 0)
 	inner := leave(t, &s, other, 4_000_500, 0)
-	if start, flags, slept := inner.wait(4_000_500); start != 1_000_500 || flags != event.Flagged || !slept {
+	if start, flags, slept := inner.wait(4_000_500, byDuration); start != 1_000_500 || flags != event.Flagged || !slept {
 		t.Errorf("the inner call is flagged by the one around it: from %d, %v, %v", start, flags, slept)
 	}
 	enter(t, &s, leaf, 4_001_000, 700, 0)
 	leave(t, &s, leaf, 5_001_000, 0)
 	c := leave(t, &s, outer, 5_002_000, 0)
-	if start, _, slept := c.wait(5_002_000); slept || 5_002_000-start != 2_000 {
+	if start, _, slept := c.wait(5_002_000, byDuration); slept || 5_002_000-start != 2_000 {
 		t.Errorf("a rest of %d ns was taken for a sleep", 5_002_000-start)
 	}
 	c.inner -= 1_500_000
-	if start, flags, slept := c.wait(5_002_000); !slept || flags != event.Flagged || 5_002_000-start != 1_502_000 {
+	if start, flags, slept := c.wait(5_002_000, byDuration); !slept || flags != event.Flagged || 5_002_000-start != 1_502_000 {
 		t.Errorf("a rest of 1.5 ms: from %d, %v, %v", start, flags, slept)
 	}
 	if len(s) != 0 {
@@ -144,7 +144,7 @@ func TestEntriesAddUp(t *testing.T) {
 				continue
 			}
 			returns++
-			start, _, _ := c.wait(now)
+			start, _, _ := c.wait(now, byDuration)
 			if start < c.start || start > now {
 				t.Fatalf("a wait from %d to %d of a call from %d", start, now, c.start)
 			}
@@ -155,6 +155,41 @@ func TestEntriesAddUp(t *testing.T) {
 		}
 		if waited > now {
 			t.Fatalf("seed %d: waited %d ns of %d", seed, waited, now)
+		}
+	}
+}
+
+// TestOnlyACallThatSleptIsAWait: with switches told it is they that decide, and the
+// innermost call gets them; where a sleep may be in state S its length does.
+func TestOnlyACallThatSleptIsAWait(t *testing.T) {
+	leaf, other, outer := testFunctions()
+	bySignal := &tracedFunction{Function: Function{Name: "request_wait_answer"}, signal: true}
+	var s callStack
+	s.sleep() // outside of all calls
+	enter(t, &s, outer, 1_000, 900, 0)
+	enter(t, &s, leaf, 2_000, 800, 0)
+	s.sleep()
+	inner := leave(t, &s, leaf, 3_000, 0)
+	around := leave(t, &s, outer, 900_000, 0)
+	for _, c := range []struct {
+		name   string
+		call   openCall
+		end    uint64
+		sight  sleepSight
+		waited bool
+	}{
+		{"slept for 1 µs", inner, 3_000, bySwitch, true},
+		{"only the call within it slept", around, 900_000, bySwitch, false},
+		{"it may have slept", around, 900_000, byDuration, true},
+		{"preempted, not asleep", openCall{function: leaf, start: 1, pointer: 1}, 900_000, bySwitch, false},
+		{"it always sleeps", openCall{function: leaf, start: 1, pointer: 1}, 2, byDuration, true},
+		{"too short for a sleep", openCall{function: other, start: 1, pointer: 1}, 2, byDuration, false},
+		{"in state S", openCall{function: bySignal, start: 1, pointer: 1}, 900_000, bySwitch, true},
+		{"found asleep at the start", openCall{function: other, start: 1}, 2, bySwitch, true},
+		{"seen asleep by a walk", openCall{function: other, start: 1, pointer: 1, seen: activity{state: 'D'}}, 2, bySwitch, true},
+	} {
+		if _, _, waited := c.call.wait(c.end, c.sight); waited != c.waited {
+			t.Errorf("%s: a wait: %v", c.name, waited)
 		}
 	}
 }

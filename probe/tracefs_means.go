@@ -24,7 +24,8 @@ type tracefsWitness struct {
 	fs      *tracefs.FS
 	owner   tracefs.Owner
 	entries *tracefs.Instance // entries, each with its stack
-	returns *tracefs.Instance // returns, and threads that are made and end
+	returns *tracefs.Instance // returns, sleeps, and threads that are made and end
+	sight   sleepSight
 	reader  *tracefs.Reader
 	kinds   map[uint16]*tracedEvent
 	calls   []*tracedFunction
@@ -95,6 +96,7 @@ func openTracefs(o *Options) (_ Witness, err error) {
 	if err := w.makeProbes(); err != nil {
 		return nil, err
 	}
+	w.learnSleeps()
 	return w, w.learnTasks()
 }
 
@@ -117,7 +119,8 @@ func (w *tracefsWitness) note(format string, a ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, a...))
 }
 
-// Bounds of the buffers. An entry with its stack takes some 250 bytes, a return 28.
+// Bounds of the buffers. An entry with its stack takes some 250 bytes, a return 28,
+// a switch 68.
 const (
 	leastBuffer = 256 << 10
 	allBuffers  = 64 << 20
@@ -130,7 +133,7 @@ func (w *tracefsWitness) makeInstances() (err error) {
 	if w.entries, err = w.fs.NewInstance(w.owner.String()+"_in", size>>10); err != nil {
 		return err
 	}
-	if w.returns, err = w.fs.NewInstance(w.owner.String()+"_out", size>>12); err != nil {
+	if w.returns, err = w.fs.NewInstance(w.owner.String()+"_out", size>>11); err != nil {
 		return err
 	}
 	if err := w.entries.Stacks(true); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 
@@ -21,6 +20,7 @@ const (
 	callReturned
 	threadMade
 	threadExited
+	threadSlept
 )
 
 // tracedEvent is an event and where its record keeps what is read of it. Fields
@@ -143,6 +143,26 @@ func (w *tracefsWitness) learn(kind tracedKind, f *tracedFunction, group, name s
 	return nil
 }
 
+// The scheduler's switches tell which calls slept. In state D few threads but those
+// that wait for I/O give up the CPU, so the others cost no more than this look.
+const (
+	sleepGroup, sleepEvent = "sched", "sched_switch"
+	sleepFilter            = "prev_state == 2"
+)
+
+// learnSleeps has threads' sleeps told where the kernel lets it.
+func (w *tracefsWitness) learnSleeps() {
+	err := w.learn(threadSlept, nil, sleepGroup, sleepEvent)
+	if err == nil {
+		err = w.returns.Filter(sleepGroup, sleepEvent, sleepFilter)
+	}
+	if err != nil {
+		w.note("calls in which the thread did not sleep may be counted as waits, since switches cannot be told (%v)", err)
+		return
+	}
+	w.sight = bySwitch
+}
+
 // learnTasks has threads' begins and ends told, so that a thread that is gone when
 // its waits are read still has its process.
 func (w *tracefsWitness) learnTasks() error {
@@ -170,6 +190,9 @@ func (w *tracefsWitness) arm(on bool) error {
 		}
 	}
 	err := w.returns.Enable(w.group("out"), "", on)
+	if err == nil && w.sight == bySwitch {
+		err = w.returns.Enable(sleepGroup, sleepEvent, on)
+	}
 	if err == nil {
 		err = w.entries.Enable(w.group("in"), "", on)
 	}
@@ -204,7 +227,7 @@ func (w *tracefsWitness) SetDetail(d Detail) error {
 		if d.Ratio > 1 {
 			filter = fmt.Sprintf("!(tick & %d)", ceilPower(d.Ratio)-1)
 		}
-		if err := w.entries.Set(path.Join("events", w.group("in"), "filter"), filter); err != nil {
+		if err := w.entries.Filter(w.group("in"), "", filter); err != nil {
 			return fmt.Errorf("choosing one wait in %d: %w", d.Ratio, err)
 		}
 	}

@@ -164,6 +164,10 @@ func (w *tracefsWitness) event(r *tracefs.Record) {
 		w.made(uint32(child), tid, flags, r.Time)
 	case threadExited:
 		w.exited(tid, r.Time)
+	case threadSlept:
+		if t := w.threads[tid]; t != nil {
+			t.calls.sleep()
+		}
 	}
 }
 
@@ -257,7 +261,7 @@ func (w *tracefsWitness) end(t *tracedThread, c *openCall, end uint64, cpu int) 
 		w.counts.clock++
 		return false
 	}
-	start, flags, slept := c.wait(end)
+	start, flags, slept := c.wait(end, w.sight)
 	if !slept {
 		w.counts.noSleep++
 		return false

@@ -180,7 +180,7 @@ const maxChecks = 1024
 // once the call is slow. Where it says no, the return may just be on its way to us:
 // that is decided at the next walk.
 func (w *tracefsWitness) stillWaits(tid uint32, t *tracedThread, c *openCall, checks *int) bool {
-	if w.ahead <= c.start {
+	if w.ahead <= c.start || !c.slept(w.ahead-c.start, w.sight) {
 		return false
 	}
 	if w.ahead-c.start < uint64(w.options.Slow) || *checks == 0 {

@@ -101,6 +101,12 @@ func (i *Instance) Enable(group, event string, on bool) error {
 	return i.Switch(path.Join(eventPath(group, event), "enable"), on)
 }
 
+// Filter has only those of an event's records told that meet a condition on its
+// fields, in the kernel's own terms; "0" for all. Without an event, of all of a group.
+func (i *Instance) Filter(group, event, condition string) error {
+	return i.Set(path.Join(eventPath(group, event), "filter"), condition)
+}
+
 // OnlyThreads limits events to these threads, by the kernel's own numbers. With
 // forks, also to their descendants from now on. Thread 0, that of idle CPUs,
 // waits for nothing: to name it alone is to let nobody pass.

@@ -86,7 +86,6 @@ type Agreement struct {
 
 	RunQueueInside bool
 	Estimated      bool   // counts are estimates
-	AwakeUnknown   bool   // calls without a switch are counted as waits, as they cannot be told apart
 	CostNS         uint64 // of the means' programs, all together
 	UserNS         uint64 // CPU time of the reader
 	Runs           uint64 // of the programs
