@@ -139,19 +139,4 @@ SUBPROGRAM int tell_identity(struct task_struct *task)
 	return 1;
 }
 
-INLINE void tell_identity_once(struct thread_wait *wait, struct task_struct *task)
-{
-	__u64 mm = (__u64)BPF_CORE_READ(task, mm);
-	__u64 cset = (__u64)BPF_CORE_READ(task, cgroups);
-	__u64 cred = (__u64)BPF_CORE_READ(task, cred);
-
-	if (wait->mm == mm && wait->cset == cset && wait->cred == cred)
-		return;
-	if (tell_identity(task)) {
-		wait->mm = mm;
-		wait->cset = cset;
-		wait->cred = cred;
-	}
-}
-
 #endif

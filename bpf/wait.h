@@ -3,7 +3,6 @@
 #ifndef IOWITNESS_WAIT_H
 #define IOWITNESS_WAIT_H
 
-#include "filter.h"
 #include "sample.h"
 #include "site.h"
 
@@ -33,6 +32,21 @@ INLINE bool needs_hint(struct thread_wait *wait)
 	return looks_at_sleep || !(wait->flags & WAIT_FLAGGED);
 }
 
+INLINE void tell_identity_once(struct thread_wait *wait, struct task_struct *task)
+{
+	__u64 mm = (__u64)BPF_CORE_READ(task, mm);
+	__u64 cset = (__u64)BPF_CORE_READ(task, cgroups);
+	__u64 cred = (__u64)BPF_CORE_READ(task, cred);
+
+	if (wait->mm == mm && wait->cset == cset && wait->cred == cred)
+		return;
+	if (tell_identity(task)) {
+		wait->mm = mm;
+		wait->cset = cset;
+		wait->cred = cred;
+	}
+}
+
 /* Where a waking thread cannot be unwound: look now, at sleep, at the current thread. */
 SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 {
@@ -55,17 +69,6 @@ SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 INLINE bool in_wait(struct thread_wait *wait)
 {
 	return wait->start && wait->generation == generation;
-}
-
-INLINE bool is_heard(__u64 now)
-{
-	if (!alive_until || now <= alive_until)
-		return true;
-	if (epoch) {
-		epoch = 0;
-		fell_silent++;
-	}
-	return false;
 }
 
 INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
