@@ -24,6 +24,9 @@ enum record_kind {
 	RECORD_IDENTITY = 2,	/* who a thread is: sent at its first recorded wait and when it changes */
 	RECORD_EXIT = 3,	/* the last tally of a thread that has ended */
 	RECORD_TALLY = 4,	/* a thread's tally, from the walk over all threads */
+	RECORD_IO = 5,		/* a block request that was completed; its head names the owner */
+	RECORD_IO_WAIT = 6,	/* the thread that such a completion woke */
+	RECORD_FILE = 7,	/* the name of a file, before the first request for it */
 };
 
 struct record_head {
@@ -183,6 +186,111 @@ struct resolve_record {
 	__u32 pad;
 };
 
+/* A thread and its process. */
+struct task_id {
+	__u32 tid;
+	__u32 tgid;
+	char comm[COMM_BYTES];
+};
+
+enum io_flag {
+	IO_BIO = 1 << 0,	/* a bio on a device that has no requests: those below are told too */
+	IO_SEQUENTIAL = 1 << 1,	/* begins where the one before ended */
+	IO_SPLIT = 1 << 2,	/* a part of a bio that was too large */
+	IO_DIRTIED = 1 << 3,	/* the owner dirtied the pages, the carrier writes them */
+	IO_INHERITED = 1 << 5,	/* the owner is that of the bio that it was made from, on the device above */
+};
+
+enum io_phase {
+	PHASE_GET = 0,		/* until it has a request */
+	PHASE_INSERT,		/* until the I/O scheduler has it */
+	PHASE_QUEUE,		/* until the driver has it */
+	PHASE_DEVICE,		/* until it is complete */
+	PHASE_TOTAL,
+	PHASES,
+};
+
+/* A request's life so far. Instants are CLOCK_MONOTONIC in ns; 0: not seen. */
+struct io_life {
+	__u64 queued, got, inserted, issued, completed;
+	__u64 sector;
+	__u64 cgroup;
+	__u64 ino;
+	__u32 file_dev;
+	__u16 file_source;	/* enum file_source */
+	__u16 file_is_bdev;
+	__u32 dev, disk, top;
+	__u32 bytes;
+	__u32 op;
+	__u32 depth;
+	__u32 error;		/* as the kernel tells it: errno, or blk_status_t */
+	__u16 merged, requeues;
+	__u16 flags;		/* enum io_flag */
+	__u16 pad;
+	__u32 cpu;
+	struct task_id owner;
+	struct task_id carrier;	/* who submitted it, if not the owner */
+};
+
+struct io_record {
+	struct record_head head;
+	struct io_life life;
+};
+
+struct io_wait_record {
+	struct record_head head;	/* of the thread that is woken */
+	__u64 completed;	/* tells which request it is, with the next two */
+	__u64 sector;
+	__u32 disk;
+	__u32 pad;
+	__u64 wait_ns;		/* since the thread went to sleep */
+};
+
+struct file_record {
+	struct record_head head;
+	struct file_ref file;
+};
+
+/* What requests are summed up by. */
+struct io_key {
+	__u64 cgroup;
+	__u64 ino;
+	__u32 file_dev;
+	__u32 dev, disk;
+	__u32 tgid;
+	__u16 op;
+	__u16 flags;		/* IO_BIO or none */
+	__u32 pad;
+};
+
+struct phase_sum {
+	__u64 count;
+	__u64 ns;
+	__u64 max;
+};
+
+#define SIZE_SLOTS 24		/* powers of two of bytes: below 512, 512 and on */
+
+struct io_sum {
+	struct task_id owner;	/* the first thread's */
+	__u64 count, bytes, errors, merged, requeues, split, sequential, sequenced;
+	__u64 depths, depth_count, depth_max;
+	__u64 carried;		/* submitted by others than the owner */
+	struct phase_sum phases[PHASES];
+	__u32 device_hist[HIST_SLOTS];
+	__u32 total_hist[HIST_SLOTS];
+	__u32 sizes[SIZE_SLOTS];
+};
+
+/* Of a run, each counted per CPU. */
+struct io_count {
+	__u64 started;		/* requests that got their place in the device's queue, and bios of stacked devices */
+	__u64 completed;
+	__u64 unmatched;	/* completions of requests that began before, or found no memory */
+	__u64 flush_ends;	/* second completions, which close a flush */
+	__u64 other_context;	/* completed, and submitted by somebody else than the owner */
+};
+
 /* Everything that can go missing, each with its number and the waiting time behind it. */
 enum loss {
 	LOSS_STATE_FULL = 0,	/* no memory for a thread's state: its waits are not counted */
@@ -199,6 +307,12 @@ enum loss {
 	LOSS_RATIO,		/* waits not measured, as only one in a number is */
 	LOSS_SHED,		/* waits without a record, as detail was shed */
 	LOSS_NO_END,		/* waits whose end was not seen: not counted */
+	LOSS_LIFE_FULL,		/* no memory for a request's life: it is not told */
+	LOSS_SUM_FULL,		/* no memory for another sum: it is counted among the others */
+	LOSS_RING_IO,		/* request records that found the ring full */
+	LOSS_RING_FILE,
+	LOSS_IO_BUDGET,		/* request records not made: the interval's budget was used up */
+	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
 	LOSSES,
 };
 

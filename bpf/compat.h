@@ -12,7 +12,7 @@
 
 #define INLINE static __always_inline
 /* A static function of its own: verified in its callers' context, compiled once. */
-#define SUBPROGRAM static __attribute__((noinline))
+#define SUBPROGRAM static __attribute__((noinline, unused))
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -39,18 +39,24 @@ struct hd_struct {
 	struct device __dev;
 };
 
+/* 309dca309fc3 ("block: store a block_device pointer in struct bio", 5.12) */
+struct bio___bi_disk {
+	struct gendisk *bi_disk;
+};
+
 /* A dentry's place among its inode's names: in a union, named until 7.x. */
 struct dentry___unnamed {
 	struct hlist_node d_alias;
 };
 
+/* A tail page's pointer to its head has a wider meaning from 7.x. */
+struct page___compound_info {
+	unsigned long compound_info;
+};
+
 /* The wait entry of a page named a page before it named a folio (5.16). */
 struct wait_page_queue___page {
 	struct folio *page;
-};
-
-struct page {
-	struct address_space *mapping;
 };
 
 #pragma clang attribute pop
@@ -135,24 +141,66 @@ INLINE struct address_space *waited_mapping(struct wait_page_queue *queue)
 	return BPF_CORE_READ((struct page *)folio, mapping);
 }
 
+/* A page's mapping is that of the first page of its folio. */
+INLINE struct address_space *page_mapping(struct page *page)
+{
+	struct page___compound_info *newer = (void *)page;
+	unsigned long head = 0;
+
+	if (bpf_core_field_exists(page->compound_head))
+		head = BPF_CORE_READ(page, compound_head);
+	else if (bpf_core_field_exists(newer->compound_info))
+		head = BPF_CORE_READ(newer, compound_info);
+	if (head & 1)
+		page = (void *)(head - 1);
+	if (bpf_core_field_exists(((struct folio *)page)->mapping))
+		return BPF_CORE_READ((struct folio *)page, mapping);
+	return BPF_CORE_READ(page, mapping);
+}
+
 INLINE __u32 disk_dev(struct gendisk *disk)
 {
 	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+}
+
+INLINE struct gendisk *request_disk(struct request *rq)
+{
+	struct request___rq_disk *old = (void *)rq;
+
+	if (bpf_core_field_exists(old->rq_disk))
+		return BPF_CORE_READ(old, rq_disk);
+	return BPF_CORE_READ(rq, q, disk);
+}
+
+INLINE struct gendisk *bio_disk(struct bio *bio)
+{
+	struct bio___bi_disk *old = (void *)bio;
+
+	if (bpf_core_field_exists(old->bi_disk))
+		return BPF_CORE_READ(old, bi_disk);
+	return BPF_CORE_READ(bio, bi_bdev, bd_disk);
+}
+
+/* The partition, or the whole device, that a bio is for; before 5.12 the latter. */
+INLINE __u32 bio_dev(struct bio *bio)
+{
+	struct bio___bi_disk *old = (void *)bio;
+
+	if (bpf_core_field_exists(old->bi_disk))
+		return disk_dev(BPF_CORE_READ(old, bi_disk));
+	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
 }
 
 /* The partition, or the whole device, that a request is for. */
 INLINE __u32 request_dev(struct request *rq)
 {
 	struct block_device *part = BPF_CORE_READ(rq, part);
-	struct request___rq_disk *old = (void *)rq;
 
 	if (part && bpf_core_type_exists(struct hd_struct))
 		return BPF_CORE_READ((struct hd_struct *)part, __dev.devt);
 	if (part)
 		return BPF_CORE_READ(part, bd_dev);
-	if (bpf_core_field_exists(old->rq_disk))
-		return disk_dev(BPF_CORE_READ(old, rq_disk));
-	return disk_dev(BPF_CORE_READ(rq, q, disk));
+	return disk_dev(request_disk(rq));
 }
 
 #endif

@@ -32,21 +32,49 @@ struct kuid {
 	__u32 val;
 };
 
+struct gendisk {
+	int major;
+	int first_minor;
+	struct request_queue *queue;
+};
+
 struct block_device {
 	__u32 bd_dev;
+	struct gendisk *bd_disk;
 };
 
 struct device {
 	__u32 devt;
 };
 
-struct gendisk {
-	int major;
-	int first_minor;
-};
-
 struct request_queue {
 	struct gendisk *disk;
+	const void *mq_ops;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bvec_iter {
+	__u64 bi_sector;
+	unsigned int bi_size;
+};
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
+};
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev;
+	unsigned int bi_opf;
+	__u8 bi_status;
+	struct bvec_iter bi_iter;
+	void *bi_end_io;
+	void *bi_private;
+	struct blkcg_gq *bi_blkg;
+	struct bio_vec *bi_io_vec;
 };
 
 struct request {
@@ -55,6 +83,7 @@ struct request {
 	unsigned int __data_len;
 	__u64 __sector;
 	struct block_device *part;
+	struct bio *bio;
 };
 
 struct super_block {
@@ -87,6 +116,19 @@ struct inode {
 
 struct folio {
 	struct address_space *mapping;
+};
+
+struct page {
+	unsigned long compound_head;
+	struct address_space *mapping;
+};
+
+struct kiocb {
+	struct file *ki_filp;
+};
+
+struct iomap_dio {
+	struct kiocb *iocb;
 };
 
 struct path {
@@ -123,6 +165,10 @@ struct cgroup {
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
+};
+
+struct blkcg {
+	struct cgroup_subsys_state css;
 };
 
 struct css_set {

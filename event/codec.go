@@ -22,6 +22,9 @@ const (
 	KindIdentity Kind = 2
 	KindExit     Kind = 3
 	KindTally    Kind = 4
+	KindIO       Kind = 5
+	KindIOWait   Kind = 6
+	KindFile     Kind = 7
 )
 
 // Sizes of the fixed arrays of bpf/abi.h.
@@ -334,6 +337,11 @@ var (
 	shortTallySize = headSize + size(func(c *codec) { c.tally(new(Tally)) })
 	tallySize      = shortTallySize + siteSize
 	threadWaitSize = size(func(c *codec) { c.threadWait(new(Tally)) })
+	ioSize         = headSize + size(func(c *codec) { c.io(new(IO)) })
+	ioWaitSize     = headSize + size(func(c *codec) { c.ioWait(new(IOWait)) })
+	fileNameSize   = headSize + size(func(c *codec) { c.file(new(File)) })
+	ioKeySize      = size(func(c *codec) { c.ioKey(new(IOKey)) })
+	ioSumSize      = size(func(c *codec) { c.ioSum(new(IOSum)) })
 )
 
 // size is the size that a record of this kind must have; 0: there is no such kind.
@@ -347,12 +355,18 @@ func (h *Head) size() int {
 		return shortTallySize
 	case h.Kind == KindTally, h.Kind == KindExit:
 		return tallySize
+	case h.Kind == KindIO:
+		return ioSize
+	case h.Kind == KindIOWait:
+		return ioWaitSize
+	case h.Kind == KindFile:
+		return fileNameSize
 	}
 	return 0
 }
 
-// Decode reads one record from the start of b: a *Wait, *Identity or *Tally
-// (exited or not). It returns the record's size. A record of another version,
+// Decode reads one record from the start of b: a *Wait, *Identity, *Tally
+// (exited or not), *IO, *IOWait or *FileName. It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
 func Decode(b []byte) (record any, n int, err error) {
 	if len(b) < headSize {
@@ -378,6 +392,18 @@ func Decode(b []byte) (record any, n int, err error) {
 		i := &Identity{TID: h.TID, PID: h.PID, Comm: h.Comm}
 		c.identity(i)
 		return i, want, nil
+	case KindIO:
+		o := &IO{}
+		c.io(o)
+		return o, want, nil
+	case KindIOWait:
+		w := &IOWait{TID: h.TID, PID: h.PID}
+		c.ioWait(w)
+		return w, want, nil
+	case KindFile:
+		f := &FileName{}
+		c.file(&f.File)
+		return f, want, nil
 	default:
 		t := &Tally{Exited: h.Kind == KindExit}
 		c.tally(t)
@@ -386,7 +412,7 @@ func Decode(b []byte) (record any, n int, err error) {
 	}
 }
 
-// Encode writes a *Wait, *Identity or *Tally in the kernel side's layout.
+// Encode writes one of these in the kernel side's layout.
 func Encode(record any) []byte {
 	var h Head
 	var body func(*codec)
@@ -397,6 +423,15 @@ func Encode(record any) []byte {
 	case *Identity:
 		h = Head{Kind: KindIdentity, Size: uint32(identitySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		body = func(c *codec) { c.identity(r) }
+	case *IO:
+		h = Head{Kind: KindIO, Size: uint32(ioSize), TID: r.Owner.TID, PID: r.Owner.PID, Comm: r.Owner.Comm}
+		body = func(c *codec) { c.io(r) }
+	case *IOWait:
+		h = Head{Kind: KindIOWait, Size: uint32(ioWaitSize), TID: r.TID, PID: r.PID}
+		body = func(c *codec) { c.ioWait(r) }
+	case *FileName:
+		h = Head{Kind: KindFile, Size: uint32(fileNameSize)}
+		body = func(c *codec) { c.file(&r.File) }
 	case *Tally:
 		h = Head{Kind: KindTally, Size: uint32(tallySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		if r.Exited {

@@ -36,6 +36,13 @@ func samples() []any {
 		},
 		&Identity{TID: 2, PID: 2, Kernel: true, CgroupPath: "/"},
 		tally, &withSite, &exited,
+		&IO{
+			Owner: Task{7, 6, "dd"}, Carrier: Task{9, 8, "kworker/u8:1"}, Cgroup: 5, Queued: 1, Got: 2, Inserted: 3, Issued: 4, Completed: 5,
+			Sector: 1 << 40, Bytes: 4096, Op: OpWrite | 1<<17, Dev: MakeDev(259, 1), Disk: MakeDev(259, 0), Top: MakeDev(253, 0), CPU: 3, Error: 5,
+			Depth: 17, Merged: 2, Requeues: 1, Flags: IOSequential | IODirtied, File: File{Ino: 12, Dev: 3, Source: ByFolio},
+		},
+		&IOWait{TID: 3, PID: 2, Completed: 77, Sector: 8, Disk: 5, WaitNS: 1000},
+		&FileName{File{Ino: 4, Dev: 3, Source: ByFolio, Path: "/a/b"}},
 	}
 }
 

@@ -79,7 +79,10 @@ type RunStats struct {
 // Stats adds up all programs since they were loaded. misses of programs are
 // counted also while statistics are off.
 func (w *bpfWitness) Stats() (sum RunStats, err error) {
-	programs := append(slices.Collect(maps.Values(w.collection.Programs)), w.calls.programs...)
+	return statsOf(append(slices.Collect(maps.Values(w.collection.Programs)), w.calls.programs...))
+}
+
+func statsOf(programs []*ebpf.Program) (sum RunStats, err error) {
 	for _, p := range programs {
 		stats, err := p.Stats()
 		if err != nil {

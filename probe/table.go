@@ -61,6 +61,10 @@ type Probe struct {
 	Optional bool // without it the main job is still done: what is lost is in Without
 	Without  string
 	Follow   bool // only used to follow a command's children
+
+	Until string           // the point's name on kernels that do not have it yet
+	Older map[Means]string // and the programs for that
+	Joins bool             // only used to join requests to waits
 }
 
 // Table is all that is witnessed by tracepoints. All probes of a run use the same

@@ -25,22 +25,14 @@ func hasSchedulerClock(kernel *btf.Spec) bool {
 		hasMember(kernel, "cfs_rq", "rq") && hasMember(kernel, "rq", "clock")
 }
 
-// tellsPrevState looks at the arguments of sched_switch: after the data that each
-// tracepoint has, preempt, prev, next and, if it is there, prev_state.
+// tellsPrevState looks at the arguments of sched_switch: preempt, prev, next and, if it
+// is there, prev_state.
 func tellsPrevState(kernel *btf.Spec) bool {
-	var typedef *btf.Typedef
-	if kernel.TypeByName("btf_trace_sched_switch", &typedef) != nil {
+	all := params(kernel, "sched_switch")
+	if len(all) < 4 {
 		return false
 	}
-	pointer, ok := btf.UnderlyingType(typedef).(*btf.Pointer)
-	if !ok {
-		return false
-	}
-	proto, ok := btf.UnderlyingType(pointer.Target).(*btf.FuncProto)
-	if !ok || len(proto.Params) < 5 {
-		return false
-	}
-	_, isInt := btf.UnderlyingType(proto.Params[4].Type).(*btf.Int)
+	_, isInt := btf.UnderlyingType(all[3].Type).(*btf.Int)
 	return isInt
 }
 

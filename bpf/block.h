@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the witness of requests keeps: a life for each bio that is under way. A
+ * request has no mark of ours, but its first bio, by which its life is found;
+ * requests without a bio are known by their own address.
+ */
+#ifndef IOWITNESS_BLOCK_H
+#define IOWITNESS_BLOCK_H
+
+#include "filter.h"
+
+/* Settings, fixed at load. */
+const volatile bool typed = true;		/* arguments are typed by the verifier: read directly */
+const volatile bool bio_comes_second = false;	/* tracepoints of bios have the queue first (until 5.11) */
+const volatile bool rq_comes_second = false;	/* as tracepoints of requests had (until 5.11, and some 5.10) */
+const volatile bool with_records = true;	/* each request is told */
+const volatile bool with_sums = true;		/* requests are summed up */
+const volatile bool with_files = true;
+const volatile bool with_waits = false;		/* the thread that a completion wakes is told */
+const volatile __u32 io_budget = 20000;		/* request records per CPU and interval */
+const volatile __u32 filter_dev = 0;		/* a partition or a whole disk */
+const volatile __u32 filter_ops = 0;		/* a bit for each operation; 0: all */
+const volatile __u64 filter_ns = 0;		/* shorter requests are left out */
+const volatile __u64 filter_bytes = 0;		/* and smaller ones */
+
+volatile __u64 iomap_dio_bio_end_io = 0;	/* the function's address; 0: not known */
+
+/* Read as the means lets us. */
+#define GET(p, field) (typed ? (p)->field : BPF_CORE_READ(p, field))
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct io_life);
+} lives SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct io_key);
+	__type(value, struct io_sum);
+} sums SEC(".maps");
+
+/* Bios of stacked devices that are under way, by where they were submitted. */
+struct place {
+	__u64 sector;
+	__u32 dev;
+	__u32 pad;
+};
+
+struct above {
+	struct task_id owner;
+	__u64 cgroup, ino;
+	__u32 file_dev;
+	__u16 file_source, file_is_bdev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct place);
+	__type(value, struct above);
+} stacked SEC(".maps");
+
+/* Files whose name has been told. */
+struct file_key {
+	__u64 ino;
+	__u32 dev;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct file_key);
+	__type(value, __u8);
+} told_files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct io_count);
+} counts SEC(".maps");
+
+/* What is known of a disk, in a table by its number: of two in one place the later one counts. */
+#define DISKS 256
+struct disk {
+	__u32 dev;
+	__s32 depth;			/* requests that the driver has */
+	__u64 next[2];			/* the sector after the last read, the last write */
+	__u64 flush_issued;
+	struct task_id flusher;		/* who asked for the last flush */
+	__u64 flush_cgroup;
+};
+struct disk disks[DISKS];
+
+/* Budget and last completion of a CPU. */
+struct block_cpu {
+	__u32 epoch;
+	__u32 spent;
+	__u64 completed;
+	__u64 jiffies;
+	__u64 context;
+	__u64 sector;
+	__u32 disk;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct block_cpu);
+} block_cpus SEC(".maps");
+
+/* When threads went to sleep, in a table by their id. */
+#define SLEEPS 16384
+struct sleep {
+	__u64 since;
+	__u32 tid;
+	__u32 pad;
+};
+struct sleep sleeps[SLEEPS];
+
+static const struct io_sum no_sum = {};
+
+INLINE struct io_count *this_count(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+INLINE struct block_cpu *this_block_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&block_cpus, &zero);
+}
+
+INLINE struct disk *disk_of(__u32 dev)
+{
+	struct disk *disk = &disks[(dev ^ dev >> 20) & (DISKS - 1)];
+
+	if (disk->dev != dev) {
+		disk->dev = dev;
+		disk->depth = 0;
+		disk->next[0] = disk->next[1] = 0;
+		disk->flush_issued = 0;
+	}
+	return disk;
+}
+
+INLINE void put_self(struct task_id *who)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	who->tid = id;
+	who->tgid = id >> 32;
+	bpf_get_current_comm(&who->comm, sizeof(who->comm));
+}
+
+#endif

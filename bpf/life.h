@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A request's life, from the bio that begins it to its completion, for each means alike. */
+#ifndef IOWITNESS_LIFE_H
+#define IOWITNESS_LIFE_H
+
+#include "owner.h"
+
+/* include/linux/blk_types.h; these have not moved since 4.10. */
+#define REQ_OP_MASK 0xff
+#define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
+#define REQ_FUA (1 << 17)
+#define REQ_PREFLUSH (1 << 18)
+
+#define MAX_BIOS 256	/* of a request, looked at */
+
+INLINE struct io_life *find_life(void *of)
+{
+	__u64 key = (__u64)of;
+
+	return bpf_map_lookup_elem(&lives, &key);
+}
+
+INLINE void forget_life(void *of)
+{
+	__u64 key = (__u64)of;
+
+	bpf_map_delete_elem(&lives, &key);
+}
+
+INLINE void keep_life(void *of, struct io_life *life)
+{
+	__u64 key = (__u64)of;
+
+	if (bpf_map_update_elem(&lives, &key, life, BPF_ANY))
+		lose(LOSS_LIFE_FULL, 1, 0);
+}
+
+INLINE bool same_task(struct task_id *a, struct task_id *b)
+{
+	return a->tgid == b->tgid;
+}
+
+INLINE struct place above_at(__u32 dev, __u64 sector)
+{
+	struct place at = { .sector = sector, .dev = dev };
+
+	return at;
+}
+
+/* A stacked device's bio: whoever makes others of it tells where it came from. */
+INLINE void note_above(struct io_life *life)
+{
+	struct place at = above_at(life->disk, life->sector);
+	struct above above = {
+		.owner = life->owner, .cgroup = life->cgroup, .ino = life->ino,
+		.file_dev = life->file_dev, .file_source = life->file_source, .file_is_bdev = life->file_is_bdev,
+	};
+
+	bpf_map_update_elem(&stacked, &at, &above, BPF_ANY);
+}
+
+INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
+{
+	life->owner = above->owner;
+	life->cgroup = above->cgroup;
+	life->ino = above->ino;
+	life->file_dev = above->file_dev;
+	life->file_source = above->file_source;
+	life->file_is_bdev = above->file_is_bdev;
+	life->top = top;
+	life->flags |= IO_INHERITED;
+}
+
+/* Only the disk's own, where nothing above it has told of the bio. */
+INLINE void queue_bio(struct bio *bio)
+{
+	struct io_life life = {}, *before;
+	struct gendisk *disk;
+	__u64 now;
+
+	if (!epoch)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!is_heard(now))
+		return;
+	life.op = GET(bio, bi_opf);
+	life.sector = GET(bio, bi_iter.bi_sector);
+	put_self(&life.owner);
+	before = find_life(bio);
+	if (before && before->flags & IO_INHERITED && !before->queued) {
+		life.carrier = life.owner;
+		life.owner = before->owner;
+		life.cgroup = before->cgroup;
+		life.ino = before->ino;
+		life.file_dev = before->file_dev;
+		life.file_source = before->file_source;
+		life.file_is_bdev = before->file_is_bdev;
+		life.top = before->top;
+		life.flags = IO_INHERITED;
+	} else {
+		life.carrier = life.owner;
+		life.cgroup = bio_cgroup(bio);
+		if (with_files)
+			put_page_owner(&life, bio, (life.op & REQ_OP_MASK) == REQ_OP_WRITE);
+	}
+	if (same_task(&life.owner, &life.carrier))
+		life.carrier.tid = life.carrier.tgid = 0;
+	life.dev = bio_dev(bio);
+	disk = bio_disk(bio);
+	life.disk = disk_dev(disk);
+	life.queued = now;
+	if (!BPF_CORE_READ(disk, queue, mq_ops)) {
+		struct io_count *count = this_count();
+
+		life.flags |= IO_BIO;
+		life.issued = now;
+		life.bytes = GET(bio, bi_iter.bi_size);
+		life.cpu = bpf_get_smp_processor_id();
+		note_above(&life);
+		if (count)
+			count->started++;
+	}
+	if (life.op & REQ_PREFLUSH) {
+		struct disk *d = disk_of(life.disk);
+
+		d->flusher = life.owner;
+		d->flush_cgroup = life.cgroup;
+	}
+	keep_life(bio, &life);
+}
+
+/* A bio is made from another on the device above, or goes from a partition to its disk. */
+INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
+{
+	struct place at = above_at(from_dev, from_sector);
+	struct io_life life = {}, *before;
+	struct above *above;
+
+	if (!epoch)
+		return;
+	above = bpf_map_lookup_elem(&stacked, &at);
+	if (!above)
+		return;
+	before = find_life(bio);
+	if (before && before->queued && before->disk == from_dev) {
+		/* The same bio goes down: the device above has none of its own any more. */
+		before->top = from_dev;
+		before->flags &= ~IO_BIO;
+		before->issued = 0;
+		before->dev = bio_dev(bio);
+		before->disk = disk_dev(bio_disk(bio));
+		return;
+	}
+	inherit(&life, above, from_dev);
+	keep_life(bio, &life);
+}
+
+/* The front of a bio that is too large goes its own way; it is chained to the rest. */
+INLINE void split_bio(struct bio *front)
+{
+	struct io_life *rest, life;
+
+	if (!epoch)
+		return;
+	rest = find_life(GET(front, bi_private));
+	if (!rest)
+		return;
+	life = *rest;
+	life.flags |= IO_SPLIT;
+	rest->flags |= IO_SPLIT;
+	keep_life(front, &life);
+}
+
+INLINE void get_request(struct bio *bio)
+{
+	struct io_count *count = this_count();
+	struct io_life *life;
+
+	if (!epoch || !bio || !count)
+		return;
+	count->started++;
+	life = find_life(bio);
+	if (life && !life->got)
+		life->got = bpf_ktime_get_ns();
+}
+
+/* A request that no bio was seen for: its own address is its mark, or its bio's. */
+INLINE struct io_life *life_of(struct request *rq, bool make)
+{
+	void *mark = GET(rq, bio);
+	struct io_life life = {}, *known;
+
+	if (!mark)
+		mark = rq;
+	known = find_life(mark);
+	if (known || !make)
+		return known;
+	life.op = GET(rq, cmd_flags);
+	put_self(&life.owner);
+	life.disk = disk_dev(request_disk(rq));
+	keep_life(mark, &life);
+	return find_life(mark);
+}
+
+INLINE bool is_flush(struct request *rq)
+{
+	return (GET(rq, cmd_flags) & REQ_OP_MASK) == REQ_OP_FLUSH && !GET(rq, bio);
+}
+
+INLINE void insert_request(struct request *rq)
+{
+	struct io_life *life;
+
+	if (!epoch)
+		return;
+	life = life_of(rq, true);
+	if (life && !life->inserted && !life->issued)
+		life->inserted = bpf_ktime_get_ns();
+}
+
+INLINE void begin_device(struct io_life *life, struct request *rq, struct disk *disk, __u64 now)
+{
+	bool writes;
+	__u64 end;
+
+	life->issued = now;
+	life->op = GET(rq, cmd_flags);
+	life->sector = GET(rq, __sector);
+	life->bytes = GET(rq, __data_len);
+	life->depth = disk->depth > 0 ? disk->depth : 1;
+	life->cpu = bpf_get_smp_processor_id();
+	if (!life->dev)
+		life->dev = request_dev(rq);
+	writes = life->op & 1;
+	end = life->sector + (life->bytes >> 9);
+	if (!life->bytes)
+		return;
+	if (disk->next[writes] == life->sector)
+		life->flags |= IO_SEQUENTIAL;
+	disk->next[writes] = end;
+}
+
+INLINE void issue_request(struct request *rq)
+{
+	struct io_life *life;
+	struct disk *disk;
+	__u64 now;
+
+	if (!epoch)
+		return;
+	now = bpf_ktime_get_ns();
+	disk = disk_of(disk_dev(request_disk(rq)));
+	__sync_fetch_and_add(&disk->depth, 1);
+	if (is_flush(rq)) {
+		disk->flush_issued = now;
+		return;
+	}
+	life = life_of(rq, true);
+	if (life && !life->issued)
+		begin_device(life, rq, disk, now);
+}
+
+INLINE void requeue_request(struct request *rq)
+{
+	struct io_life *life;
+	struct disk *disk;
+
+	if (!epoch)
+		return;
+	disk = disk_of(disk_dev(request_disk(rq)));
+	if (disk->depth > 0)
+		__sync_fetch_and_add(&disk->depth, -1);
+	life = life_of(rq, false);
+	if (life)
+		life->requeues++;
+}
+
+#endif

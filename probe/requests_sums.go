@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// Sums tells all sums since the start: keys of one disk and operation without process,
+// cgroup and file are also of those for which there was no room.
+func (w *Requests) Sums(tell func(event.IOKey, event.IOSum)) error {
+	var key, value []byte
+	sums := w.collection.Maps["sums"].Iterate()
+	for sums.Next(&key, &value) {
+		k, s, err := event.DecodeIOSum(key, value)
+		if err != nil {
+			return err
+		}
+		tell(k, s)
+	}
+	if err := sums.Err(); err != nil {
+		return fmt.Errorf("reading the sums of requests: %w", err)
+	}
+	return nil
+}
+
+// RequestCounts say what became of all requests since the start, whatever the filters.
+type RequestCounts struct {
+	Started      uint64 // got their place in the device's queue; bios of stacked devices too
+	Completed    uint64
+	Unmatched    uint64 // completions of requests that began before the start, or whose begin was lost
+	FlushEnds    uint64 // second completions, which only close a flush
+	OtherContext uint64 // completed ones that were submitted by another thread than the owner's
+	InFlight     uint64 // begun and not completed, as of now
+}
+
+// Counts are those since the start.
+func (w *Requests) Counts() (sum RequestCounts, err error) {
+	var perCPU []RequestCountsOfCPU
+	if err := w.collection.Maps["counts"].Lookup(uint32(0), &perCPU); err != nil {
+		return sum, err
+	}
+	for _, c := range perCPU {
+		sum.Started += c.Started
+		sum.Completed += c.Completed
+		sum.Unmatched += c.Unmatched
+		sum.FlushEnds += c.FlushEnds
+		sum.OtherContext += c.OtherContext
+	}
+	var key uint64
+	var life []byte
+	lives := w.collection.Maps["lives"].Iterate()
+	for lives.Next(&key, &life) {
+		sum.InFlight++
+	}
+	return sum, lives.Err()
+}
+
+// RequestCountsOfCPU is struct io_count of bpf/abi.h.
+type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, OtherContext uint64 }
+
+// requestLosses are those of enum loss of bpf/abi.h that concern requests.
+var requestLosses = map[uint32]Loss{
+	8:  {ID: "name_cut", Title: "names cut", Harmless: true},
+	14: {ID: "life_full", Title: "requests not told: no memory for another one under way"},
+	15: {ID: "sum_full", Title: "requests summed up with others: no memory for another sum"},
+	16: {ID: "ring_io", Title: "request lines lost: the ring was full"},
+	17: {ID: "ring_file", Title: "file names lost: the ring was full"},
+	18: {ID: "io_budget", Title: "request lines not made: the interval's budget was used up"},
+	19: {ID: "backwards", Title: "phases left out of sums: instants out of order"},
+}
+
+// Losses are all counts since the start, zero ones included.
+func (w *Requests) Losses() (losses []Loss, err error) {
+	for i := range uint32(32) {
+		loss, known := requestLosses[i]
+		if !known {
+			continue
+		}
+		var perCPU []lossCount
+		if err := w.collection.Maps["losses"].Lookup(i, &perCPU); err != nil {
+			return nil, err
+		}
+		for _, c := range perCPU {
+			loss.Count += c.Count
+			loss.NS += c.NS
+		}
+		losses = append(losses, loss)
+	}
+	stats, err := w.Stats()
+	if err != nil {
+		return nil, err
+	}
+	return append(losses,
+		Loss{ID: "skipped", Title: "events that the kernel did not run a program for", Count: stats.Misses},
+		Loss{ID: "undecoded", Title: "records not understood", Count: w.undecoded}), nil
+}
+
+// Stats is what the programs cost: only while BPF statistics are on.
+func (w *Requests) Stats() (RunStats, error) {
+	return statsOf(slices.Collect(maps.Values(w.collection.Programs)))
+}

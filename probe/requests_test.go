@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/lab"
+)
+
+// toldRequests is all that a witness of requests told.
+type toldRequests struct {
+	ios   []*event.IO
+	waits []*event.IOWait
+	files map[uint64]string
+}
+
+func (r *toldRequests) take(record any) {
+	switch x := record.(type) {
+	case *event.IO:
+		r.ios = append(r.ios, x)
+	case *event.IOWait:
+		r.waits = append(r.waits, x)
+	case *event.FileName:
+		r.files[x.File.Ino] = x.File.Path
+	}
+}
+
+func openRequests(t *testing.T, o RequestOptions) *Requests {
+	t.Helper()
+	lab.NeedRoot(t)
+	o.FDArguments = kernel.FDArguments()
+	w, err := OpenRequests(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// allRequests reads what there is.
+func allRequests(t *testing.T, w *Requests) *toldRequests {
+	t.Helper()
+	r := &toldRequests{files: map[uint64]string{}}
+	time.Sleep(50 * time.Millisecond)
+	if err := w.Drain(time.Unix(1, 0), r.take); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func eachRequestMeans(t *testing.T, do func(t *testing.T, via Means)) {
+	for _, via := range requestMeans {
+		t.Run(string(via), func(t *testing.T) { do(t, via) })
+	}
+}
+
+// TestEachReadIsOneRequest: direct reads of a known number are so many requests of
+// their reader, with all instants, sizes and places.
+func TestEachReadIsOneRequest(t *testing.T) {
+	const reads = 300
+	lab.NeedRoot(t)
+	device := lab.Loop(t, 16)
+	eachRequestMeans(t, func(t *testing.T, via Means) {
+		child := lab.Workload{Name: "direct_read", Args: []string{device.Path, strconv.Itoa(reads)}}.Start(t)
+		w := openRequests(t, RequestOptions{Via: via, Records: true, Sums: true, Waits: true, Dev: device.Dev})
+		child.Go()
+		child.Wait()
+		r := allRequests(t, w)
+		n, joined := 0, 0
+		for _, o := range r.ios {
+			if o.Owner.PID != child.PID() {
+				continue
+			}
+			n++
+			if o.Backwards() || o.Queued == 0 || o.Got == 0 || o.Issued == 0 || o.Completed == 0 {
+				t.Errorf("instants of %+v", o)
+			}
+			if o.Bytes != 4096 || o.Disk != device.Dev || o.Error != 0 || o.Op&event.OpMask != event.OpRead {
+				t.Errorf("%+v", o)
+			}
+			if o.File.Source != event.ByFD || !o.File.BlockDevice {
+				t.Errorf("file of %+v", o)
+			}
+		}
+		for _, wait := range r.waits {
+			if wait.TID == child.PID() && wait.WaitNS > 0 {
+				joined++
+			}
+		}
+		counts, err := w.Counts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d requests, %d joined, %+v", n, joined, counts)
+		losses, _ := w.Losses()
+		t.Logf("%+v", losses)
+		if n != reads {
+			t.Errorf("%d requests of %d reads", n, reads)
+		}
+		var summed uint64
+		if err := w.Sums(func(k event.IOKey, s event.IOSum) {
+			if k.PID == child.PID() && k.Disk == device.Dev {
+				summed += s.Count
+				t.Logf("%+v %+v", k, s)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if summed != reads {
+			t.Errorf("%d requests summed up of %d reads", summed, reads)
+		}
+	})
+}
