@@ -28,6 +28,34 @@ volatile __u64 iomap_dio_bio_end_io = 0;	/* the function's address; 0: not known
 /* Read as the means lets us. */
 #define GET(p, field) (typed ? (p)->field : BPF_CORE_READ(p, field))
 
+/* As in compat.h, read directly where that can be. */
+
+INLINE __u32 number_of(struct gendisk *disk)
+{
+	return typed ? disk->major << 20 | disk->first_minor : disk_dev(disk);
+}
+
+INLINE struct gendisk *disk_of_bio(struct bio *bio)
+{
+	if (typed && !bpf_core_field_exists(((struct bio___bi_disk *)bio)->bi_disk))
+		return bio->bi_bdev->bd_disk;
+	return bio_disk(bio);
+}
+
+INLINE __u32 dev_of_bio(struct bio *bio)
+{
+	if (typed && !bpf_core_field_exists(((struct bio___bi_disk *)bio)->bi_disk))
+		return bio->bi_bdev->bd_dev;
+	return bio_dev(bio);
+}
+
+INLINE struct gendisk *disk_of_request(struct request *rq)
+{
+	if (typed && !bpf_core_field_exists(((struct request___rq_disk *)rq)->rq_disk))
+		return rq->q->disk;
+	return request_disk(rq);
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);

@@ -106,11 +106,11 @@ INLINE void queue_bio(struct bio *bio)
 	}
 	if (same_task(&life.owner, &life.carrier))
 		life.carrier.tid = life.carrier.tgid = 0;
-	life.dev = bio_dev(bio);
-	disk = bio_disk(bio);
-	life.disk = disk_dev(disk);
+	life.dev = dev_of_bio(bio);
+	disk = disk_of_bio(bio);
+	life.disk = number_of(disk);
 	life.queued = now;
-	if (!BPF_CORE_READ(disk, queue, mq_ops)) {
+	if (!(typed ? disk->queue->mq_ops : BPF_CORE_READ(disk, queue, mq_ops))) {
 		struct io_count *count = this_count();
 
 		life.flags |= IO_BIO;
@@ -148,8 +148,8 @@ INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
 		before->top = from_dev;
 		before->flags &= ~IO_BIO;
 		before->issued = 0;
-		before->dev = bio_dev(bio);
-		before->disk = disk_dev(bio_disk(bio));
+		before->dev = dev_of_bio(bio);
+		before->disk = number_of(disk_of_bio(bio));
 		return;
 	}
 	inherit(&life, above, from_dev);
@@ -198,7 +198,7 @@ INLINE struct io_life *life_of(struct request *rq, bool make)
 		return known;
 	life.op = GET(rq, cmd_flags);
 	put_self(&life.owner);
-	life.disk = disk_dev(request_disk(rq));
+	life.disk = number_of(disk_of_request(rq));
 	keep_life(mark, &life);
 	return find_life(mark);
 }
@@ -250,7 +250,7 @@ INLINE void issue_request(struct request *rq)
 	if (!epoch)
 		return;
 	now = bpf_ktime_get_ns();
-	disk = disk_of(disk_dev(request_disk(rq)));
+	disk = disk_of(number_of(disk_of_request(rq)));
 	__sync_fetch_and_add(&disk->depth, 1);
 	if (is_flush(rq)) {
 		disk->flush_issued = now;
@@ -268,7 +268,7 @@ INLINE void requeue_request(struct request *rq)
 
 	if (!epoch)
 		return;
-	disk = disk_of(disk_dev(request_disk(rq)));
+	disk = disk_of(number_of(disk_of_request(rq)));
 	if (disk->depth > 0)
 		__sync_fetch_and_add(&disk->depth, -1);
 	life = life_of(rq, false);

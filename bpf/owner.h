@@ -166,7 +166,9 @@ INLINE __u64 bio_cgroup(struct bio *bio)
 {
 	struct blkcg_gq *blkg = GET(bio, bi_blkg);
 
-	return blkg ? BPF_CORE_READ(blkg, blkcg, css.cgroup, kn, id) : 0;
+	if (!blkg)
+		return 0;
+	return typed ? blkg->blkcg->css.cgroup->kn->id : BPF_CORE_READ(blkg, blkcg, css.cgroup, kn, id);
 }
 
 /* The file of the first page that a bio moves, and who dirtied it. */
@@ -180,7 +182,7 @@ INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 
 	if (!vec)
 		return;
-	page = BPF_CORE_READ(vec, bv_page);
+	page = GET(vec, bv_page);
 	if (!page)
 		return;
 	mapping = page_mapping(page);

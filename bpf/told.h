@@ -231,7 +231,7 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 		return;
 	op = GET(rq, cmd_flags);
 	left = GET(rq, __data_len);
-	disk = disk_of(disk_dev(request_disk(rq)));
+	disk = disk_of(number_of(disk_of_request(rq)));
 	if (is_flush(rq)) {
 		complete_flush(disk);
 		return;

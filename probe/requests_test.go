@@ -3,9 +3,13 @@
 package probe
 
 import (
+	"fmt"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/kernel"
@@ -118,4 +122,63 @@ func TestEachReadIsOneRequest(t *testing.T) {
 			t.Errorf("%d requests summed up of %d reads", summed, reads)
 		}
 	})
+}
+
+// TestWrittenBackDataIsItsDirtiers: three processes dirty a file each, and
+// somebody else has it all written: nearly every byte is told as that of the right
+// process and file, with the thread that carried it.
+func TestWrittenBackDataIsItsDirtiers(t *testing.T) {
+	const mib = 8
+	lab.NeedRoot(t)
+	for _, fs := range []struct{ name, options string }{{"ext4", ""}, {"xfs", ""}} {
+		t.Run(fs.name, func(t *testing.T) {
+			device := lab.Loop(t, 512)
+			dir := lab.Mount(t, device, fs.name, fs.options)
+			w := openRequests(t, RequestOptions{Records: true, Dev: device.Dev, Address: symbolAddress(t)})
+			writers := map[uint32]string{}
+			for i := range 3 {
+				name := fmt.Sprintf("file%d", i)
+				child := lab.Workload{Name: "dirty", Args: []string{filepath.Join(dir, name), strconv.Itoa(mib)}}.Start(t)
+				child.Go()
+				child.Wait()
+				writers[child.PID()] = "/" + name
+			}
+			unix.Sync()
+			r := allRequests(t, w)
+			var right, wrong, data, other uint64
+			for _, o := range r.ios {
+				if o.Op&event.OpMask != event.OpWrite || o.Flags&event.IOBio != 0 {
+					continue
+				}
+				if o.File.BlockDevice || o.File.Source == event.NoFile {
+					other += uint64(o.Bytes)
+					continue
+				}
+				data += uint64(o.Bytes)
+				if writers[o.Owner.PID] != "" && writers[o.Owner.PID] == r.files[o.File.Ino] {
+					right += uint64(o.Bytes)
+				} else {
+					wrong += uint64(o.Bytes)
+					t.Logf("%q %+v", r.files[o.File.Ino], o)
+				}
+				if o.Carrier.PID == o.Owner.PID {
+					t.Errorf("carried by its owner: %+v", o)
+				}
+			}
+			t.Logf("%d bytes of files: %d right, %d wrong; %d of metadata", data, right, wrong, other)
+			if data < 3*mib<<20*95/100 || right < data*95/100 {
+				t.Errorf("of %d bytes written %d are told as of files, %d of them as of the right process", 3*mib<<20, data, right)
+			}
+		})
+	}
+}
+
+func symbolAddress(t *testing.T) func(string) (uint64, bool) {
+	t.Helper()
+	s, err := kernel.LoadSymbols("/")
+	if err != nil {
+		t.Log(err)
+		return nil
+	}
+	return s.Address
 }
