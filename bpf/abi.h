@@ -56,6 +56,8 @@ struct request_ref {
 	__u32 bytes;
 	__u32 op;		/* REQ_OP_* with flags */
 	__u32 pad;
+	__u64 queue_ns;		/* from its making until the driver had it; 0: not known */
+	__u64 device_ns;	/* from then until its completion; 0: not known */
 };
 
 /* Sums are kept apart by two flags, whose bits are the index. */

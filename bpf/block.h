@@ -12,7 +12,6 @@
 /* Settings, fixed at load. */
 const volatile bool typed = true;		/* arguments are typed by the verifier: read directly */
 const volatile bool bio_comes_second = false;	/* tracepoints of bios have the queue first (until 5.11) */
-const volatile bool rq_comes_second = false;	/* as tracepoints of requests had (until 5.11, and some 5.10) */
 const volatile bool with_records = true;	/* each request is told */
 const volatile bool with_sums = true;		/* requests are summed up */
 const volatile bool with_files = true;

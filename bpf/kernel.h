@@ -82,6 +82,7 @@ struct request {
 	unsigned int cmd_flags;
 	unsigned int __data_len;
 	__u64 __sector;
+	__u64 start_time_ns;
 	struct block_device *part;
 	struct bio *bio;
 };

@@ -8,6 +8,7 @@
 #include "hist.h"
 
 const volatile bool include_self = false;
+const volatile bool rq_comes_second = false;	/* tracepoints of requests have the queue first (until 5.11, and some 5.10) */
 /* The reader of what is told, whose own doings are left out. */
 volatile __u32 self_tgid = 0;
 

@@ -83,6 +83,7 @@ struct cpu_state {
 	__u32 spent;			/* wait records made */
 	__u64 calibrated;		/* when clock_offset was taken, by the scheduler's clock */
 	__u64 clock_offset;		/* from that to CLOCK_MONOTONIC */
+	volatile __u64 request;		/* its address: a number, where the verifier lets nobody reckon with pointers */
 };
 
 struct {
@@ -122,6 +123,14 @@ struct join {
 	struct request_ref request;
 };
 struct join joins[JOINS];
+
+/* When the driver had a request, by a hash of its address: of two in one place the later one counts. */
+#define ISSUES 4096
+struct issue {
+	__u64 request;
+	__u64 at;		/* CLOCK_MONOTONIC */
+};
+struct issue issues[ISSUES];
 
 static const struct thread_wait no_wait = {};
 

@@ -58,10 +58,71 @@ INLINE void completed(struct cpu_state *cpu)
 	cpu->completer = bpf_get_current_task();
 }
 
-INLINE void remember(struct request_ref *last, struct request *rq, __u32 bytes)
+INLINE __u64 address_of(struct request *rq, struct cpu_state *cpu)
+{
+	cpu->request = (__u64)rq;
+	return cpu->request;
+}
+
+INLINE struct issue *issue_of(__u64 request)
+{
+	return &issues[(request * 0x9e3779b97f4a7c15ULL >> 52) & (ISSUES - 1)];
+}
+
+INLINE void issued(struct request *rq)
+{
+	struct cpu_state *cpu = this_cpu();
+	struct issue *issue;
+	__u64 request;
+
+	if (!epoch || !cpu)
+		return;
+	request = address_of(rq, cpu);
+	issue = issue_of(request);
+	if (issue->request == request)
+		return; /* given back, and issued again */
+	issue->at = bpf_ktime_get_ns();
+	issue->request = request;
+}
+
+/* The kernel notes when a request was made only where it accounts for I/O. */
+INLINE void divide(struct cpu_state *cpu, struct request *rq, __u64 made)
+{
+	struct request_ref *last = &cpu->last;
+	__u64 request = address_of(rq, cpu), now;
+	struct issue *issue = issue_of(request);
+
+	last->queue_ns = last->device_ns = 0;
+	if (issue->request != request)
+		return;
+	issue->request = 0;
+	now = bpf_ktime_get_ns();
+	if (now > issue->at)
+		last->device_ns = now - issue->at;
+	if (made && made < issue->at)
+		last->queue_ns = issue->at - made;
+}
+
+SEC("tp_btf/block_rq_issue")
+int issue_tp_btf(__u64 *ctx)
+{
+	issued(rq_comes_second ? (void *)ctx[1] : (void *)ctx[0]);
+	return 0;
+}
+
+SEC("raw_tp/block_rq_issue")
+int issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	issued(rq_comes_second ? (void *)ctx->args[1] : (void *)ctx->args[0]);
+	return 0;
+}
+
+INLINE void remember(struct cpu_state *cpu, struct request *rq, __u32 bytes)
 {
 	struct block_device *part = rq->part;
+	struct request_ref *last = &cpu->last;
 
+	divide(cpu, rq, rq->start_time_ns);
 	last->sector = rq->__sector;
 	last->op = rq->cmd_flags;
 	last->bytes = bytes;
@@ -84,7 +145,7 @@ int complete_tp_btf(__u64 *ctx)
 
 	if (!cpu)
 		return 0;
-	remember(&cpu->last, (void *)ctx[0], ctx[2]);
+	remember(cpu, (void *)ctx[0], ctx[2]);
 	completed(cpu);
 	return 0;
 }
@@ -156,6 +217,7 @@ int complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!cpu)
 		return 0;
+	divide(cpu, rq, BPF_CORE_READ(rq, start_time_ns));
 	cpu->last.sector = BPF_CORE_READ(rq, __sector);
 	cpu->last.op = BPF_CORE_READ(rq, cmd_flags);
 	cpu->last.bytes = ctx->args[2];

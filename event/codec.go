@@ -165,6 +165,8 @@ func (c *codec) request(r *Request) {
 	c.u32(&r.Bytes)
 	c.u32(&r.Op)
 	c.skip(4)
+	c.u64(&r.Queue)
+	c.u64(&r.Device)
 }
 
 func (c *codec) file(f *File) {

@@ -28,7 +28,7 @@ func samples() []any {
 	return []any{
 		&Wait{
 			TID: 2, PID: 1, Comm: "\x1b[2Jdd", Start: 10, Woken: 20, Runs: 30, Seq: 4, Flags: Flagged | Slow | Joined, CPU: 3,
-			Request: Request{Sector: 8, Dev: MakeDev(7, 0), Bytes: 4096, Op: 1}, Site: site,
+			Request: Request{Sector: 8, Dev: MakeDev(7, 0), Bytes: 4096, Op: 1, Queue: 100, Device: 200}, Site: site,
 		},
 		&Identity{
 			TID: 2, PID: 1, Comm: "a", LeaderComm: "b", StartTime: 5, UID: 1000, PPID: 1, NSPID: 7, NSLevel: 1,

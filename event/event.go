@@ -40,6 +40,8 @@ type Request struct {
 	Dev    Dev
 	Bytes  uint32
 	Op     uint32
+	Queue  uint64 // ns from its making until the driver had it; 0: not known
+	Device uint64 // ns from then until its completion; 0: not known
 }
 
 // FileSource says how a file was found.

@@ -45,11 +45,11 @@ func TestMeansAgree(t *testing.T) {
 // waits, so their totals must be the same. The delay is long beside what the
 // means' own programs take, which those that are attached further out see as waiting.
 func TestMeansAgreeAtOnce(t *testing.T) {
-	const delay = 100 * time.Millisecond
+	const delay = 250 * time.Millisecond
 	if !lab.Guest() {
 		t.Skip("only on the lab's kernels")
 	}
-	l := load{name: "all means at once: direct reads, null_blk of 100 ms", threads: 8, perEach: 60, how: "direct", delay: delay}
+	l := load{name: "all means at once: direct reads, null_blk of 250 ms", threads: 8, perEach: 40, how: "direct", delay: delay}
 	device := lab.NullBlk(t, delay)
 	child := l.start(t, device)
 	var all []Witness

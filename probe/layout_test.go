@@ -212,7 +212,7 @@ func TestEveryProbeHasItsPrograms(t *testing.T) {
 	}
 	for _, p := range Table {
 		for _, via := range byTracepoints {
-			if _, any := p.Programs[via]; !any && p.Programs[Fexit] == "" {
+			if _, any := p.Programs[via]; !any && !p.Optional && p.Programs[Fexit] == "" {
 				t.Errorf("probe %s has no program for %s", p.ID, via)
 			}
 		}
@@ -221,6 +221,32 @@ func TestEveryProbeHasItsPrograms(t *testing.T) {
 				t.Errorf("probe %s by %s: there is no program %s", p.ID, via, name)
 			}
 			used[name] = true
+		}
+		if p.Optional != (p.Without != "") {
+			t.Errorf("probe %s: what is lost without it?", p.ID)
+		}
+	}
+	for name := range spec.Programs {
+		if !used[name] {
+			t.Errorf("program %s is in no probe", name)
+		}
+	}
+}
+
+func TestEveryProbeOfRequestsHasItsPrograms(t *testing.T) {
+	spec, err := loadBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, p := range RequestTable {
+		for _, programs := range []map[Means]string{p.Programs, p.Older} {
+			for via, name := range programs {
+				if spec.Programs[name] == nil {
+					t.Errorf("probe %s by %s: there is no program %s", p.ID, via, name)
+				}
+				used[name] = true
+			}
 		}
 		if p.Optional != (p.Without != "") {
 			t.Errorf("probe %s: what is lost without it?", p.ID)

@@ -81,7 +81,7 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, settings map[string]any, 
 	maps.Copy(settings, map[string]any{
 		"slow_ns": uint64(o.Slow), "min_ns": uint64(o.Min),
 		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
-		"include_self": o.IncludeSelf, "tells_prev_state": tellsPrevState(kernel), "function_flagged": functionFlags(),
+		"include_self": o.IncludeSelf, "rq_comes_second": comesSecond(kernel, "block_rq_issue"), "tells_prev_state": tellsPrevState(kernel), "function_flagged": functionFlags(),
 		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
 		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": comm,
 		"fd_argument": o.FDArguments, "v1_subsystems": v1Hierarchies(subsystems),

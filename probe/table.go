@@ -80,6 +80,11 @@ var Table = []Probe{
 		Programs: map[Means]string{TPBTF: "waking_tp_btf", RawTP: "waking_raw_tp", TP: "waking_tp"},
 	},
 	{
+		ID: "issue", Group: "block", Point: "block_rq_issue", Witness: "a driver has a block request",
+		Programs: map[Means]string{TPBTF: "issue_tp_btf", RawTP: "issue_raw_tp"},
+		Optional: true, Without: "of a request that ends a wait it is not told how long it was queued",
+	},
+	{
 		ID: "complete", Group: "block", Point: "block_rq_complete", Witness: "a block request is completed",
 		Programs: map[Means]string{TPBTF: "complete_tp_btf", RawTP: "complete_raw_tp", TP: "complete_tp"},
 		Optional: true, Without: "waits are not joined to block requests: devices come from the file systems only",

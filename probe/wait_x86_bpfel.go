@@ -26,12 +26,14 @@ type waitCallBalance struct {
 type waitCpuState struct {
 	_    structs.HostLayout
 	Last struct {
-		_      structs.HostLayout
-		Sector uint64
-		Dev    uint32
-		Bytes  uint32
-		Op     uint32
-		Pad    uint32
+		_        structs.HostLayout
+		Sector   uint64
+		Dev      uint32
+		Bytes    uint32
+		Op       uint32
+		Pad      uint32
+		QueueNs  uint64
+		DeviceNs uint64
 	}
 	Completed   uint64
 	Completer   uint64
@@ -39,6 +41,13 @@ type waitCpuState struct {
 	Spent       uint32
 	Calibrated  uint64
 	ClockOffset uint64
+	Request     uint64
+}
+
+type waitIssue struct {
+	_       structs.HostLayout
+	Request uint64
+	At      uint64
 }
 
 type waitJoin struct {
@@ -47,12 +56,14 @@ type waitJoin struct {
 	ByRequest uint32
 	Woken     uint64
 	Request   struct {
-		_      structs.HostLayout
-		Sector uint64
-		Dev    uint32
-		Bytes  uint32
-		Op     uint32
-		Pad    uint32
+		_        structs.HostLayout
+		Sector   uint64
+		Dev      uint32
+		Bytes    uint32
+		Op       uint32
+		Pad      uint32
+		QueueNs  uint64
+		DeviceNs uint64
 	}
 }
 
@@ -211,6 +222,8 @@ const (
 	waitProgForkRawTp       = "fork_raw_tp"
 	waitProgForkTp          = "fork_tp"
 	waitProgForkTpBtf       = "fork_tp_btf"
+	waitProgIssueRawTp      = "issue_raw_tp"
+	waitProgIssueTpBtf      = "issue_tp_btf"
 	waitProgLeaveFexit      = "leave_fexit"
 	waitProgLeaveKretprobe  = "leave_kretprobe"
 	waitProgLeaveMulti      = "leave_multi"
@@ -239,10 +252,12 @@ const (
 	waitVarGeneration       = "generation"
 	waitVarHints            = "hints"
 	waitVarIncludeSelf      = "include_self"
+	waitVarIssues           = "issues"
 	waitVarJoins            = "joins"
 	waitVarLooksAtSleep     = "looks_at_sleep"
 	waitVarMinNs            = "min_ns"
 	waitVarRatio            = "ratio"
+	waitVarRqComesSecond    = "rq_comes_second"
 	waitVarSampleEvery      = "sample_every"
 	waitVarSampleFirst      = "sample_first"
 	waitVarSchedTextEnd     = "sched_text_end"
@@ -316,6 +331,8 @@ type waitProgramSpecs struct {
 	ForkRawTp      *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
 	ForkTp         *ebpf.ProgramSpec `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
+	IssueRawTp     *ebpf.ProgramSpec `ebpf:"issue_raw_tp"`
+	IssueTpBtf     *ebpf.ProgramSpec `ebpf:"issue_tp_btf"`
 	LeaveFexit     *ebpf.ProgramSpec `ebpf:"leave_fexit"`
 	LeaveKretprobe *ebpf.ProgramSpec `ebpf:"leave_kretprobe"`
 	LeaveMulti     *ebpf.ProgramSpec `ebpf:"leave_multi"`
@@ -368,10 +385,12 @@ type waitVariableSpecs struct {
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
 	Hints            *ebpf.VariableSpec `ebpf:"hints"`
 	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
+	Issues           *ebpf.VariableSpec `ebpf:"issues"`
 	Joins            *ebpf.VariableSpec `ebpf:"joins"`
 	LooksAtSleep     *ebpf.VariableSpec `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
 	Ratio            *ebpf.VariableSpec `ebpf:"ratio"`
+	RqComesSecond    *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
 	SampleFirst      *ebpf.VariableSpec `ebpf:"sample_first"`
 	SchedTextEnd     *ebpf.VariableSpec `ebpf:"sched_text_end"`
@@ -464,10 +483,12 @@ type waitVariables struct {
 	Generation       *ebpf.Variable `ebpf:"generation"`
 	Hints            *ebpf.Variable `ebpf:"hints"`
 	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
+	Issues           *ebpf.Variable `ebpf:"issues"`
 	Joins            *ebpf.Variable `ebpf:"joins"`
 	LooksAtSleep     *ebpf.Variable `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
 	Ratio            *ebpf.Variable `ebpf:"ratio"`
+	RqComesSecond    *ebpf.Variable `ebpf:"rq_comes_second"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
 	SampleFirst      *ebpf.Variable `ebpf:"sample_first"`
 	SchedTextEnd     *ebpf.Variable `ebpf:"sched_text_end"`
@@ -503,6 +524,8 @@ type waitPrograms struct {
 	ForkRawTp      *ebpf.Program `ebpf:"fork_raw_tp"`
 	ForkTp         *ebpf.Program `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.Program `ebpf:"fork_tp_btf"`
+	IssueRawTp     *ebpf.Program `ebpf:"issue_raw_tp"`
+	IssueTpBtf     *ebpf.Program `ebpf:"issue_tp_btf"`
 	LeaveFexit     *ebpf.Program `ebpf:"leave_fexit"`
 	LeaveKretprobe *ebpf.Program `ebpf:"leave_kretprobe"`
 	LeaveMulti     *ebpf.Program `ebpf:"leave_multi"`
@@ -529,6 +552,8 @@ func (p *waitPrograms) Close() error {
 		p.ForkRawTp,
 		p.ForkTp,
 		p.ForkTpBtf,
+		p.IssueRawTp,
+		p.IssueTpBtf,
 		p.LeaveFexit,
 		p.LeaveKretprobe,
 		p.LeaveMulti,
