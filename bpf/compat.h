@@ -140,19 +140,48 @@ INLINE __u32 disk_dev(struct gendisk *disk)
 	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
 }
 
+/* The whole device that a request is for. */
+INLINE __u32 request_disk(struct request *rq)
+{
+	struct request___rq_disk *old = (void *)rq;
+
+	if (bpf_core_field_exists(old->rq_disk))
+		return disk_dev(BPF_CORE_READ(old, rq_disk));
+	return disk_dev(BPF_CORE_READ(rq, q, disk));
+}
+
 /* The partition, or the whole device, that a request is for. */
 INLINE __u32 request_dev(struct request *rq)
 {
 	struct block_device *part = BPF_CORE_READ(rq, part);
-	struct request___rq_disk *old = (void *)rq;
 
 	if (part && bpf_core_type_exists(struct hd_struct))
 		return BPF_CORE_READ((struct hd_struct *)part, __dev.devt);
 	if (part)
 		return BPF_CORE_READ(part, bd_dev);
-	if (bpf_core_field_exists(old->rq_disk))
-		return disk_dev(BPF_CORE_READ(old, rq_disk));
-	return disk_dev(BPF_CORE_READ(rq, q, disk));
+	return request_disk(rq);
 }
+
+/* A system call by the 32-bit interface has a number of that interface's. */
+INLINE bool is_compat_call(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->thread_info.status) &&
+	       BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
+}
+
+/* jbd2 may be a module, whose types are not among the kernel's own: its layout has not changed from 4.14 to 7.2. */
+struct old_run_stats {
+	unsigned long rs_wait, rs_request_delay, rs_running, rs_locked, rs_flushing, rs_logging;
+	__u32 rs_handle_count, rs_blocks, rs_blocks_logged;
+};
+
+#define RUN_STAT(stats, field) ({ \
+	typeof(((struct old_run_stats *)0)->field) __value = 0; \
+	if (bpf_core_type_exists(struct transaction_run_stats_s)) \
+		__value = BPF_CORE_READ((struct transaction_run_stats_s *)(stats), field); \
+	else \
+		bpf_probe_read_kernel(&__value, sizeof(__value), &((struct old_run_stats *)(stats))->field); \
+	__value; \
+})
 
 #endif

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose waits are witnessed. */
+/* Whose waits and calls are witnessed. */
 #ifndef IOWITNESS_FILTER_H
 #define IOWITNESS_FILTER_H
 
 #include "identity.h"
+
+const volatile bool include_self = false;
+const volatile bool filter_tgid = false;
+const volatile bool filter_follow = false;
+const volatile bool filter_comm = false;
+const volatile __u64 filter_cgroup = 0;		/* kernfs id, within one hierarchy: */
+const volatile __u8 filter_subsystem = 0;	/* 0: the unified one; else 1 + the v1 controller's id */
+const volatile char wanted_comm[COMM_BYTES] = {};
+
+/* The reader of the walk, whose own waits are left out. */
+volatile __u32 self_tgid = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+} wanted_tgids SEC(".maps");
+
+/* Threads of a command that is followed: a child inherits its place here. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u8);
+} followed SEC(".maps");
 
 INLINE bool comm_is_wanted(struct task_struct *task)
 {

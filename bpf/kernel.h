@@ -59,6 +59,7 @@ struct request {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 	struct dentry *s_root;
 };
 
@@ -82,6 +83,7 @@ struct inode {
 	struct address_space *i_mapping;
 	unsigned long i_ino;
 	__u32 i_rdev;
+	__u32 i_generation;
 	struct hlist_head i_dentry;
 };
 
@@ -94,6 +96,7 @@ struct path {
 };
 
 struct file {
+	unsigned int f_flags;
 	struct path f_path;
 	struct inode *f_inode;
 };
@@ -166,7 +169,12 @@ struct thread_struct {
 	unsigned long sp;
 };
 
+struct thread_info {
+	__u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	int on_cpu;
@@ -211,6 +219,18 @@ struct pt_regs {
 	unsigned long ip;
 };
 
+struct transaction_run_stats_s {
+	unsigned long rs_wait;
+	unsigned long rs_request_delay;
+	unsigned long rs_running;
+	unsigned long rs_locked;
+	unsigned long rs_flushing;
+	unsigned long rs_logging;
+	__u32 rs_handle_count;
+	__u32 rs_blocks;
+	__u32 rs_blocks_logged;
+};
+
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -235,7 +255,14 @@ struct bpf_iter__task {
 #define PF_FROZEN		0x00010000	/* until 6.1; another flag since, of no effect here */
 #define PF_KTHREAD		0x00200000
 
+#define TS_COMPAT	0x0002		/* thread_info.status on x86: a system call by the 32-bit interface */
+
+#define O_DSYNC	010000
+#define REQ_OP_MASK	0xff
+#define REQ_OP_FLUSH	2
+
 #define S_IFMT	0170000
+#define S_IFREG	0100000
 #define S_IFBLK	0060000
 
 #endif

@@ -3,18 +3,16 @@
 #ifndef IOWITNESS_STATE_H
 #define IOWITNESS_STATE_H
 
-#include "compat.h"
-#include "abi.h"
+#include "filter.h"
+#include "gate.h"
 #include "hist.h"
 
 /* Settings, fixed at load: the verifier removes what a setting switches off. */
 const volatile __u64 slow_ns = 1000000;
 const volatile __u64 min_ns = 0;
-const volatile bool include_self = false;
 const volatile __u32 sample_every = 64;		/* of the short waits, one in this many */
 const volatile __u32 sample_first = 2;		/* and this many of each thread and interval */
 const volatile __u32 budget = 4000;		/* wait records per CPU and interval */
-const volatile bool storage_by_hash = false;
 /* Stacks are taken at sleep: a waking thread is known by its id only. */
 const volatile bool looks_at_sleep = false;
 /* Waits are entry and return of functions: nobody sees the wake-up. */
@@ -24,28 +22,6 @@ const volatile bool by_functions = false;
  * run-queue delays; else by CLOCK_MONOTONIC, at the price of reading it.
  */
 const volatile bool scheduler_clock = false;
-const volatile bool filter_tgid = false;
-const volatile bool filter_follow = false;
-const volatile bool filter_comm = false;
-const volatile __u64 filter_cgroup = 0;		/* kernfs id, within one hierarchy: */
-const volatile __u8 filter_subsystem = 0;	/* 0: the unified one; else 1 + the v1 controller's id */
-const volatile char wanted_comm[COMM_BYTES] = {};
-/* Which argument of a system call is the file descriptor: 1 the first; 0 none. */
-#define SYSCALLS 512
-const volatile __u8 fd_argument[SYSCALLS] = {};
-
-/*
- * The interval's number, written by the user side. 0 is a closed gate: nothing
- * is witnessed before all is attached.
- */
-volatile __u32 epoch = 0;
-
-/*
- * When the gate closes by itself, by the witness's clock, unless the user side puts it
- * off: a user side that is stopped or stuck costs nothing. 0: never.
- */
-volatile __u64 alive_until = 0;
-volatile __u32 fell_silent = 0;	/* how often it did */
 
 /* One wait in this many is measured at all. */
 volatile __u32 ratio = 1;
@@ -57,15 +33,6 @@ volatile __u32 generation = 0;
 /* The walk's instant, and what to add to the scheduler's clock to have CLOCK_MONOTONIC. */
 volatile __u64 walk_now = 0;
 volatile __u64 walk_offset = 0;
-
-/* The reader of the walk, whose own waits are left out. */
-volatile __u32 self_tgid = 0;
-
-/*
- * sched_switch tells the state by which a thread was switched out (from 5.18): its
- * waker may change the one in the task at any time.
- */
-const volatile bool tells_prev_state = false;
 
 /* Kernel addresses, told once the symbols are read; 0: unknown. */
 volatile __u64 wake_page_function = 0;
@@ -102,36 +69,6 @@ struct {
 	__type(value, struct sleep_site);
 } sleep_sites SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u8);
-} wanted_tgids SEC(".maps");
-
-/* Threads of a command that is followed: a child inherits its place here. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
-	__type(value, __u8);
-} followed SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 2 << 20);
-} records SEC(".maps");
-
-/* The reader sleeps until this much waits for it. */
-#define RING_WAKE_BYTES (256 << 10)
-
-INLINE __u64 ring_wakeup(void)
-{
-	return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= RING_WAKE_BYTES ?
-		BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-}
-
 /* Per CPU, one each: small state that never outlives a context switch or an interval. */
 struct cpu_state {
 	struct request_ref last;	/* completed */
@@ -163,13 +100,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct scratch);
 } scratches SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LOSSES);
-	__type(key, __u32);
-	__type(value, struct loss_count);
-} losses SEC(".maps");
 
 /*
  * Unflagged waiters leave no mark on the task that a switch-in could test: count
@@ -246,17 +176,6 @@ struct {
 } balance SEC(".maps");
 
 volatile __u64 walk_open = 0;	/* calls in which threads still sleep, as of the last walk */
-
-INLINE void lose(enum loss which, __u64 count, __u64 ns)
-{
-	__u32 key = which;
-	struct loss_count *loss = bpf_map_lookup_elem(&losses, &key);
-
-	if (loss) {
-		loss->count += count;
-		loss->ns += ns;
-	}
-}
 
 INLINE struct cpu_state *this_cpu(void)
 {

@@ -41,7 +41,7 @@ SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 
 	if (!scratch)
 		return 0;
-	tell_identity_once(wait, task);
+	tell_identity_once(&wait->told, task);
 	scratch->sleep.start = wait->start;
 	BPF_CORE_READ_STR_INTO(&scratch->sleep.comm, task, comm);
 	unwound(&scratch->sleep.site, bpf_get_stack(ctx, scratch->sleep.site.stack, sizeof(scratch->sleep.site.stack), 0));
@@ -55,17 +55,6 @@ SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 INLINE bool in_wait(struct thread_wait *wait)
 {
 	return wait->start && wait->generation == generation;
-}
-
-INLINE bool is_heard(__u64 now)
-{
-	if (!alive_until || now <= alive_until)
-		return true;
-	if (epoch) {
-		epoch = 0;
-		fell_silent++;
-	}
-	return false;
 }
 
 INLINE void begin_wait(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool in_iowait)
@@ -292,7 +281,7 @@ INLINE void tell_wait(struct thread_wait *wait, struct task_struct *task, struct
 		return;
 	}
 	if (task)
-		tell_identity_once(wait, task);
+		tell_identity_once(&wait->told, task);
 	record_wait(wait, task, ended, sleep, ctx);
 }
 

@@ -22,6 +22,7 @@ const (
 	KindIdentity Kind = 2
 	KindExit     Kind = 3
 	KindTally    Kind = 4
+	KindFile     Kind = 5
 )
 
 // Sizes of the fixed arrays of bpf/abi.h.
@@ -330,6 +331,7 @@ var (
 	headSize       = size(func(c *codec) { c.head(new(Head)) })
 	siteSize       = size(func(c *codec) { c.site(new(Site)) })
 	waitSize       = headSize + size(func(c *codec) { c.wait(new(Wait)) })
+	fileSize       = headSize + size(func(c *codec) { c.file(new(File)) })
 	identitySize   = headSize + size(func(c *codec) { c.identity(new(Identity)) })
 	shortTallySize = headSize + size(func(c *codec) { c.tally(new(Tally)) })
 	tallySize      = shortTallySize + siteSize
@@ -343,6 +345,8 @@ func (h *Head) size() int {
 		return waitSize
 	case h.Kind == KindIdentity:
 		return identitySize
+	case h.Kind == KindFile:
+		return fileSize
 	case h.Kind == KindTally && int(h.Size) == shortTallySize:
 		return shortTallySize
 	case h.Kind == KindTally, h.Kind == KindExit:
@@ -351,7 +355,7 @@ func (h *Head) size() int {
 	return 0
 }
 
-// Decode reads one record from the start of b: a *Wait, *Identity or *Tally
+// Decode reads one record from the start of b: a *Wait, *Identity, *File or *Tally
 // (exited or not). It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
 func Decode(b []byte) (record any, n int, err error) {
@@ -378,6 +382,10 @@ func Decode(b []byte) (record any, n int, err error) {
 		i := &Identity{TID: h.TID, PID: h.PID, Comm: h.Comm}
 		c.identity(i)
 		return i, want, nil
+	case KindFile:
+		f := new(File)
+		c.file(f)
+		return f, want, nil
 	default:
 		t := &Tally{Exited: h.Kind == KindExit}
 		c.tally(t)
@@ -386,7 +394,7 @@ func Decode(b []byte) (record any, n int, err error) {
 	}
 }
 
-// Encode writes a *Wait, *Identity or *Tally in the kernel side's layout.
+// Encode writes a *Wait, *Identity, *File or *Tally in the kernel side's layout.
 func Encode(record any) []byte {
 	var h Head
 	var body func(*codec)
@@ -397,6 +405,9 @@ func Encode(record any) []byte {
 	case *Identity:
 		h = Head{Kind: KindIdentity, Size: uint32(identitySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		body = func(c *codec) { c.identity(r) }
+	case *File:
+		h = Head{Kind: KindFile, Size: uint32(fileSize)}
+		body = func(c *codec) { c.file(r) }
 	case *Tally:
 		h = Head{Kind: KindTally, Size: uint32(tallySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		if r.Exited {

@@ -25,23 +25,37 @@ func hasSchedulerClock(kernel *btf.Spec) bool {
 		hasMember(kernel, "cfs_rq", "rq") && hasMember(kernel, "rq", "clock")
 }
 
-// tellsPrevState looks at the arguments of sched_switch: after the data that each
-// tracepoint has, preempt, prev, next and, if it is there, prev_state.
+// tellsPrevState looks for the argument prev_state of sched_switch, after preempt, prev and next.
 func tellsPrevState(kernel *btf.Spec) bool {
-	var typedef *btf.Typedef
-	if kernel.TypeByName("btf_trace_sched_switch", &typedef) != nil {
+	params := tracepointParams(kernel, "sched_switch")
+	if len(params) < 4 {
 		return false
+	}
+	_, isInt := btf.UnderlyingType(params[3].Type).(*btf.Int)
+	return isInt
+}
+
+// issueTellsQueue says whether the request of block_rq_issue comes after its queue.
+func issueTellsQueue(kernel *btf.Spec) bool {
+	return len(tracepointParams(kernel, "block_rq_issue")) == 2
+}
+
+// tracepointParams are a tracepoint's arguments, without the data that each has; none if
+// the kernel's types do not tell.
+func tracepointParams(kernel *btf.Spec, name string) []btf.FuncParam {
+	var typedef *btf.Typedef
+	if kernel.TypeByName("btf_trace_"+name, &typedef) != nil {
+		return nil
 	}
 	pointer, ok := btf.UnderlyingType(typedef).(*btf.Pointer)
 	if !ok {
-		return false
+		return nil
 	}
 	proto, ok := btf.UnderlyingType(pointer.Target).(*btf.FuncProto)
-	if !ok || len(proto.Params) < 5 {
-		return false
+	if !ok || len(proto.Params) == 0 {
+		return nil
 	}
-	_, isInt := btf.UnderlyingType(proto.Params[4].Type).(*btf.Int)
-	return isInt
+	return proto.Params[1:]
 }
 
 // hasTaskStorage says whether the kernel keeps values beside its threads (from 5.11).
