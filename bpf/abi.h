@@ -24,9 +24,9 @@ enum record_kind {
 	RECORD_IDENTITY = 2,	/* who a thread is: sent at its first recorded wait and when it changes */
 	RECORD_EXIT = 3,	/* the last tally of a thread that has ended */
 	RECORD_TALLY = 4,	/* a thread's tally, from the walk over all threads */
-	RECORD_IO = 5,		/* a block request that was completed; its head names the owner */
-	RECORD_IO_WAIT = 6,	/* the thread that such a completion woke */
-	RECORD_FILE = 7,	/* the name of a file, before the first request for it */
+	RECORD_FILE = 5,	/* the path of a file, before the first call or request for it is told */
+	RECORD_IO = 6,		/* a block request that was completed; its head names the owner */
+	RECORD_IO_WAIT = 7,	/* the thread that such a completion woke */
 };
 
 struct record_head {
@@ -81,6 +81,13 @@ struct wait_max {
 	__u32 pad;
 };
 
+/* Identity as last told, compared by address only. */
+struct told_identity {
+	__u64 cset;
+	__u64 mm;
+	__u64 cred;
+};
+
 /*
  * One per thread, in task-local storage or in a hash by thread id. Instants are by
  * the witness's clock: the scheduler's or CLOCK_MONOTONIC, in ns. Written only
@@ -100,9 +107,7 @@ struct thread_wait {
 	__u32 tgid;
 	__u32 history;		/* a bit for each of its last waits: slow or not */
 	__u32 generation;	/* of start: it counts only if the gate has been open since */
-	__u64 cset;		/* identity as last told, compared by address only */
-	__u64 mm;
-	__u64 cred;
+	struct told_identity told;
 	__u64 count;		/* waits ended, all sums together */
 	struct wait_sum sums[SUMS];
 	struct wait_max max[2];	/* by epoch & 1 */
@@ -248,11 +253,6 @@ struct io_wait_record {
 	__u64 wait_ns;		/* since the thread went to sleep */
 };
 
-struct file_record {
-	struct record_head head;
-	struct file_ref file;
-};
-
 /* What requests are summed up by. */
 struct io_key {
 	__u64 cgroup;
@@ -309,11 +309,18 @@ enum loss {
 	LOSS_RATIO,		/* waits not measured, as only one in a number is */
 	LOSS_SHED,		/* waits without a record, as detail was shed */
 	LOSS_NO_END,		/* waits whose end was not seen: not counted */
-	LOSS_LIFE_FULL,		/* no memory for a request's life: it is not told */
-	LOSS_SUM_FULL,		/* no memory for another sum: it is counted among the others */
-	LOSS_RING_IO,		/* request records that found the ring full */
-	LOSS_RING_FILE,
-	LOSS_IO_BUDGET,		/* request records not made: the interval's budget was used up */
+	WAIT_LOSSES,
+	/* Of calls to file systems: */
+	LOSS_CALLS = WAIT_LOSSES,	/* not counted: no memory for their thread's state */
+	LOSS_SUMS,		/* not counted: no room for another file, process and operation */
+	LOSS_PARTS,		/* sleeps not attributed: no room for another cause */
+	LOSS_SLOTS,		/* sleeps not attributed: too many different ones in one call */
+	LOSS_RING_FILE,		/* paths lost: the ring was full */
+	/* Of block requests: */
+	LOSS_LIFE_FULL,		/* not told: no memory for another one under way */
+	LOSS_SUM_FULL,		/* summed up with others: no memory for another sum */
+	LOSS_RING_IO,		/* records that found the ring full */
+	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
 	LOSSES,
 };
@@ -321,6 +328,86 @@ enum loss {
 struct loss_count {
 	__u64 count;
 	__u64 ns;
+};
+
+enum fs_op {
+	FS_NONE = 0,
+	FS_READ,
+	FS_WRITE,
+	FS_OPEN,
+	FS_FSYNC,
+	FS_FDATASYNC,
+	FS_SYNC_RANGE,
+	FS_SYNCFS,
+	FS_OPS,
+};
+
+/* A process's calls of one kind on one file. */
+struct fs_key {
+	__u64 ino;
+	__u32 dev;		/* the superblock's */
+	__u32 tgid;
+	__u32 op;		/* enum fs_op */
+	__u32 pad;
+};
+
+/* Times are from entry to return of the system call, in ns. */
+struct fs_sum {
+	__u64 count;
+	__u64 ns;
+	__u64 max_ns;		/* of two calls that end at the same time the shorter may win */
+	__u64 bytes;		/* as read and write return them */
+	__u64 errors;
+	__u64 divided;		/* calls whose sleeps were watched: those that synchronize */
+	__u64 divided_ns;
+	__u64 blocked_ns;	/* of it: asleep until woken, */
+	__u64 runqueue_ns;	/* and ready, but waiting for a CPU */
+	__u32 hist[HIST_SLOTS];
+};
+
+/* Of a call's sleeps those by one stack. */
+struct fs_part_key {
+	struct fs_key call;
+	__u64 stack;		/* a hash: the key of its frames */
+};
+
+struct fs_part {
+	__u64 count;
+	__u64 ns;
+};
+
+struct fs_stack {
+	__u32 frames;
+	__u32 flagged;		/* in_iowait was set */
+	__u64 frame[STACK_DEPTH];
+};
+
+struct file_record {
+	struct record_head head;
+	struct file_ref file;
+};
+
+/* Commits of a journal. What jbd2 keeps in jiffies stays in them. */
+struct journal_sum {
+	__u64 commits;
+	__u64 handles;
+	__u64 blocks;
+	__u64 logged;		/* blocks with the journal's own */
+	__u64 wait_jiffies;	/* the longest that a handle waited to begin, of each commit */
+	__u64 delay_jiffies;	/* from the request for a commit to its begin */
+	__u64 running_jiffies;
+	__u64 locked_ns;	/* until the last handle was closed */
+	__u64 flushing_ns;	/* data of ordered mode */
+	__u64 logging_ns;	/* the journal's blocks, with flushes and commit block */
+	__u64 max_ns;		/* of the three together */
+};
+
+/* Flushes of a device's write cache. */
+struct flush_sum {
+	__u64 count;
+	__u64 ns;
+	__u64 max_ns;
+	__u64 unseen;		/* their issue was not seen: not counted */
 };
 
 #endif

@@ -8,6 +8,8 @@
 #define IOWITNESS_BLOCK_H
 
 #include "filter.h"
+#include "gate.h"
+#include "hist.h"
 
 /* Settings, fixed at load. */
 const volatile bool typed = true;		/* arguments are typed by the verifier: read directly */
@@ -52,7 +54,7 @@ INLINE struct gendisk *disk_of_request(struct request *rq)
 {
 	if (typed && !bpf_core_field_exists(((struct request___rq_disk *)rq)->rq_disk))
 		return rq->q->disk;
-	return request_disk(rq);
+	return request_gendisk(rq);
 }
 
 struct {

@@ -11,6 +11,8 @@
 #include <bpf/bpf_helpers.h>
 
 #define INLINE static __always_inline
+#define KERNEL_SPACE (1ULL << 63)
+
 /* A static function of its own: verified in its callers' context, compiled once. */
 #define SUBPROGRAM static __attribute__((noinline, unused))
 
@@ -163,7 +165,7 @@ INLINE __u32 disk_dev(struct gendisk *disk)
 	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
 }
 
-INLINE struct gendisk *request_disk(struct request *rq)
+INLINE struct gendisk *request_gendisk(struct request *rq)
 {
 	struct request___rq_disk *old = (void *)rq;
 
@@ -191,6 +193,12 @@ INLINE __u32 bio_dev(struct bio *bio)
 	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
 }
 
+/* The whole device that a request is for. */
+INLINE __u32 request_disk(struct request *rq)
+{
+	return disk_dev(request_gendisk(rq));
+}
+
 /* The partition, or the whole device, that a request is for. */
 INLINE __u32 request_dev(struct request *rq)
 {
@@ -200,7 +208,29 @@ INLINE __u32 request_dev(struct request *rq)
 		return BPF_CORE_READ((struct hd_struct *)part, __dev.devt);
 	if (part)
 		return BPF_CORE_READ(part, bd_dev);
-	return disk_dev(request_disk(rq));
+	return request_disk(rq);
 }
+
+/* A system call by the 32-bit interface has a number of that interface's. */
+INLINE bool is_compat_call(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->thread_info.status) &&
+	       BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
+}
+
+/* jbd2 may be a module, whose types are not among the kernel's own: its layout has not changed from 4.14 to 7.2. */
+struct old_run_stats {
+	unsigned long rs_wait, rs_request_delay, rs_running, rs_locked, rs_flushing, rs_logging;
+	__u32 rs_handle_count, rs_blocks, rs_blocks_logged;
+};
+
+#define RUN_STAT(stats, field) ({ \
+	typeof(((struct old_run_stats *)0)->field) __value = 0; \
+	if (bpf_core_type_exists(struct transaction_run_stats_s)) \
+		__value = BPF_CORE_READ((struct transaction_run_stats_s *)(stats), field); \
+	else \
+		bpf_probe_read_kernel(&__value, sizeof(__value), &((struct old_run_stats *)(stats))->field); \
+	__value; \
+})
 
 #endif

@@ -1,85 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A file's device, inode and path, and the one that a system call names. */
+/* The file a thread waits for: by the system call's descriptor, the folio, or the mapping. */
 #ifndef IOWITNESS_FILE_H
 #define IOWITNESS_FILE_H
 
-#include "ring.h"
+#include "path.h"
+#include "state.h"
 
-/* Which argument of a system call is the file descriptor: 1 the first; 0 none. */
-#define SYSCALLS 512
-const volatile __u8 fd_argument[SYSCALLS] = {};
-
-#define KERNEL_SPACE (1ULL << 63)
-
-/* The components of a dentry's path within its mount, innermost first, NUL between them. */
-SUBPROGRAM int put_path(struct file_ref *ref, struct dentry *dentry)
+/*
+ * scratch->words are the innermost words of the sleeping thread's stack, from sp on.
+ * A thread that waits for a folio has a wait entry on its own stack, whose
+ * private is the thread and whose func is wake_page_function.
+ */
+SUBPROGRAM int put_folio(struct wait_site *site, __u64 task, __u64 sp, struct scratch *scratch)
 {
-	__u32 at = 0;
-	int level;
+	const __u32 func_at = (bpf_core_field_offset(struct wait_page_queue, wait) +
+			       bpf_core_field_offset(struct wait_queue_entry, func)) / 8;
+	const __u32 private_at = (bpf_core_field_offset(struct wait_page_queue, wait) +
+				  bpf_core_field_offset(struct wait_queue_entry, private)) / 8;
+	struct address_space *mapping;
+	struct file_ref *ref = &site->file;
+	struct inode *inode;
+	struct dentry *alias;
+	__u32 i;
 
-	for (level = 0; level < PATH_LEVELS; level++) {
-		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-		long n;
-
-		if (!dentry || dentry == parent)
-			break;
-		if (at >= PATH_BYTES) {
-			lose(LOSS_NAME_CUT, 1, 0);
-			break;
-		}
-		n = bpf_probe_read_kernel_str(&ref->path[at & (PATH_BYTES - 1)], NAME_BYTES,
-					      BPF_CORE_READ(dentry, d_name.name));
-		if (n <= 0)
-			break;
-		if (n == NAME_BYTES)
-			lose(LOSS_NAME_CUT, 1, 0);
-		at += n & (2 * NAME_BYTES - 1);
-		dentry = parent;
+	if (!wake_page_function)
+		return 0;
+	for (i = 0; i < STACK_SCAN_WORDS - 8; i++) {
+		if (scratch->words[(i + func_at) & (STACK_SCAN_WORDS - 1)] == wake_page_function &&
+		    scratch->words[(i + private_at) & (STACK_SCAN_WORDS - 1)] == task)
+			goto found;
 	}
-	if (level == PATH_LEVELS)
-		lose(LOSS_NAME_CUT, 1, 0);
-	ref->path_bytes = at;
 	return 0;
-}
-
-INLINE bool put_inode(struct file_ref *ref, struct inode *inode)
-{
-	ref->ino = BPF_CORE_READ(inode, i_ino);
-	ref->is_bdev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
-	ref->dev = ref->is_bdev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
-	return inode != NULL;
-}
-
-INLINE bool put_file(struct file_ref *ref, struct file *file, enum file_source source)
-{
-	if (!file || !put_inode(ref, BPF_CORE_READ(file, f_inode)))
-		return false;
-	ref->source = source;
-	put_path(ref, BPF_CORE_READ(file, f_path.dentry));
-	return true;
-}
-
-INLINE struct file *file_by_fd(struct task_struct *task, __u32 fd)
-{
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **slots = BPF_CORE_READ(table, fd), *file = NULL;
-
-	if (fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
-	return file;
-}
-
-INLINE long syscall_argument(struct pt_regs *regs, __u32 n)
-{
-	switch (n) {
-	case 1: return BPF_CORE_READ(regs, di);
-	case 2: return BPF_CORE_READ(regs, si);
-	case 3: return BPF_CORE_READ(regs, dx);
-	case 4: return BPF_CORE_READ(regs, r10);
-	case 5: return BPF_CORE_READ(regs, r8);
-	}
-	return -1;
+found:
+	mapping = waited_mapping((void *)(sp + i * 8));
+	/* The low bits mark anonymous memory; a folio given up during the sleep may be anything. */
+	if ((__u64)mapping < KERNEL_SPACE || (__u64)mapping & 3)
+		return 0;
+	inode = BPF_CORE_READ(mapping, host);
+	if (!inode || BPF_CORE_READ(inode, i_mapping) != mapping)
+		return 0;
+	ref->backing_dev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK ?
+		BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+	if (ref->source != FILE_NONE || !put_inode(ref, inode))
+		return 0;
+	ref->source = FILE_FOLIO;
+	alias = first_alias(inode);
+	if (alias)
+		put_path(ref, alias);
+	return 0;
 }
 
 #endif

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whose doings are witnessed. */
+/* Whose waits and calls are witnessed. */
 #ifndef IOWITNESS_FILTER_H
 #define IOWITNESS_FILTER_H
 
 #include "identity.h"
 
+const volatile bool include_self = false;
 const volatile bool filter_tgid = false;
 const volatile bool filter_follow = false;
 const volatile bool filter_comm = false;
 const volatile __u64 filter_cgroup = 0;		/* kernfs id, within one hierarchy: */
 const volatile __u8 filter_subsystem = 0;	/* 0: the unified one; else 1 + the v1 controller's id */
 const volatile char wanted_comm[COMM_BYTES] = {};
+
+/* The reader of the walk, whose own waits are left out. */
+volatile __u32 self_tgid = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -6,7 +6,7 @@
 #ifndef IOWITNESS_IDENTITY_H
 #define IOWITNESS_IDENTITY_H
 
-#include "file.h"
+#include "path.h"
 
 #define CGROUP_LEVELS 12
 
@@ -37,7 +37,6 @@ SUBPROGRAM int put_cgroup(struct identity_record *who, struct kernfs_node *kn)
 	who->cgroup_bytes = at;
 	return 0;
 }
-
 
 INLINE struct kernfs_node *v1_cgroup(struct css_set *cset, __u32 subsystem)
 {
@@ -137,6 +136,21 @@ SUBPROGRAM int tell_identity(struct task_struct *task)
 	put_file(&who->exe, exe, FILE_FD);
 	bpf_ringbuf_submit(who, ring_wakeup());
 	return 1;
+}
+
+INLINE void tell_identity_once(struct told_identity *told, struct task_struct *task)
+{
+	__u64 mm = (__u64)BPF_CORE_READ(task, mm);
+	__u64 cset = (__u64)BPF_CORE_READ(task, cgroups);
+	__u64 cred = (__u64)BPF_CORE_READ(task, cred);
+
+	if (told->mm == mm && told->cset == cset && told->cred == cred)
+		return;
+	if (tell_identity(task)) {
+		told->mm = mm;
+		told->cset = cset;
+		told->cred = cred;
+	}
 }
 
 #endif

@@ -89,6 +89,7 @@ struct request {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 	struct dentry *s_root;
 };
 
@@ -112,6 +113,7 @@ struct inode {
 	struct address_space *i_mapping;
 	unsigned long i_ino;
 	__u32 i_rdev;
+	__u32 i_generation;
 	struct hlist_head i_dentry;
 };
 
@@ -137,6 +139,7 @@ struct path {
 };
 
 struct file {
+	unsigned int f_flags;
 	struct path f_path;
 	struct inode *f_inode;
 };
@@ -213,7 +216,12 @@ struct thread_struct {
 	unsigned long sp;
 };
 
+struct thread_info {
+	__u32 status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	int on_cpu;
@@ -258,6 +266,18 @@ struct pt_regs {
 	unsigned long ip;
 };
 
+struct transaction_run_stats_s {
+	unsigned long rs_wait;
+	unsigned long rs_request_delay;
+	unsigned long rs_running;
+	unsigned long rs_locked;
+	unsigned long rs_flushing;
+	unsigned long rs_logging;
+	__u32 rs_handle_count;
+	__u32 rs_blocks;
+	__u32 rs_blocks_logged;
+};
+
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -282,7 +302,14 @@ struct bpf_iter__task {
 #define PF_FROZEN		0x00010000	/* until 6.1; another flag since, of no effect here */
 #define PF_KTHREAD		0x00200000
 
+#define TS_COMPAT	0x0002		/* thread_info.status on x86: a system call by the 32-bit interface */
+
+#define O_DSYNC	010000
+#define REQ_OP_MASK	0xff
+#define REQ_OP_FLUSH	2
+
 #define S_IFMT	0170000
+#define S_IFREG	0100000
 #define S_IFBLK	0060000
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef IOWITNESS_SITE_H
 #define IOWITNESS_SITE_H
 
-#include "folio.h"
+#include "file.h"
 
 /* System call, file by its descriptor, and cgroup. */
 SUBPROGRAM int put_call(struct wait_site *site, struct task_struct *task)

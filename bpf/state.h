@@ -4,6 +4,8 @@
 #define IOWITNESS_STATE_H
 
 #include "filter.h"
+#include "gate.h"
+#include "hist.h"
 
 /* Settings, fixed at load: the verifier removes what a setting switches off. */
 const volatile __u64 slow_ns = 1000000;
@@ -11,7 +13,6 @@ const volatile __u64 min_ns = 0;
 const volatile __u32 sample_every = 64;		/* of the short waits, one in this many */
 const volatile __u32 sample_first = 2;		/* and this many of each thread and interval */
 const volatile __u32 budget = 4000;		/* wait records per CPU and interval */
-const volatile bool storage_by_hash = false;
 /* Stacks are taken at sleep: a waking thread is known by its id only. */
 const volatile bool looks_at_sleep = false;
 /* Waits are entry and return of functions: nobody sees the wake-up. */
@@ -32,12 +33,6 @@ volatile __u32 generation = 0;
 /* The walk's instant, and what to add to the scheduler's clock to have CLOCK_MONOTONIC. */
 volatile __u64 walk_now = 0;
 volatile __u64 walk_offset = 0;
-
-/*
- * sched_switch tells the state by which a thread was switched out (from 5.18): its
- * waker may change the one in the task at any time.
- */
-const volatile bool tells_prev_state = false;
 
 /* Kernel addresses, told once the symbols are read; 0: unknown. */
 volatile __u64 wake_page_function = 0;

@@ -32,20 +32,6 @@ INLINE bool needs_hint(struct thread_wait *wait)
 	return looks_at_sleep || !(wait->flags & WAIT_FLAGGED);
 }
 
-INLINE void tell_identity_once(struct thread_wait *wait, struct task_struct *task)
-{
-	__u64 mm = (__u64)BPF_CORE_READ(task, mm);
-	__u64 cset = (__u64)BPF_CORE_READ(task, cgroups);
-	__u64 cred = (__u64)BPF_CORE_READ(task, cred);
-
-	if (wait->mm == mm && wait->cset == cset && wait->cred == cred)
-		return;
-	if (tell_identity(task)) {
-		wait->mm = mm;
-		wait->cset = cset;
-		wait->cred = cred;
-	}
-}
 
 /* Where a waking thread cannot be unwound: look now, at sleep, at the current thread. */
 SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
@@ -55,7 +41,7 @@ SUBPROGRAM int look_at_sleep(void *ctx, struct thread_wait *wait, __u32 tid)
 
 	if (!scratch)
 		return 0;
-	tell_identity_once(wait, task);
+	tell_identity_once(&wait->told, task);
 	scratch->sleep.start = wait->start;
 	BPF_CORE_READ_STR_INTO(&scratch->sleep.comm, task, comm);
 	unwound(&scratch->sleep.site, bpf_get_stack(ctx, scratch->sleep.site.stack, sizeof(scratch->sleep.site.stack), 0));
@@ -295,7 +281,7 @@ INLINE void tell_wait(struct thread_wait *wait, struct task_struct *task, struct
 		return;
 	}
 	if (task)
-		tell_identity_once(wait, task);
+		tell_identity_once(&wait->told, task);
 	record_wait(wait, task, ended, sleep, ctx);
 }
 

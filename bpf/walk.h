@@ -3,6 +3,7 @@
 #ifndef IOWITNESS_WALK_H
 #define IOWITNESS_WALK_H
 
+#include "resolve.h"
 #include "sleep.h"
 
 /*
@@ -128,34 +129,6 @@ int walk(struct bpf_iter__task *ctx)
 			  record->wait.sums[2].blocked_ns + record->wait.sums[3].blocked_ns;
 	if (record->has_site)
 		wait->told_start = record->wait.start;
-	return 0;
-}
-
-/* Thread ids as the reader's own pid namespace numbers them, for those it can see. */
-SEC("iter/task")
-int resolve(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task, *reader = this_task();
-	struct resolve_record record = {};
-	struct pid *pid, *reader_pid;
-	struct numbered_pid seen, mine;
-	__u32 level;
-
-	if (!task)
-		return 0;
-	pid = BPF_CORE_READ(task, thread_pid);
-	reader_pid = BPF_CORE_READ(reader, thread_pid);
-	level = BPF_CORE_READ(reader_pid, level);
-	if (level > BPF_CORE_READ(pid, level))
-		return 0;
-	seen = numbered(pid, level);
-	mine = numbered(reader_pid, level);
-	if (seen.ns != mine.ns)
-		return 0;
-	record.tid = task->pid;
-	record.tgid = task->tgid;
-	record.ns_tid = seen.nr;
-	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }
 

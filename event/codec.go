@@ -22,9 +22,9 @@ const (
 	KindIdentity Kind = 2
 	KindExit     Kind = 3
 	KindTally    Kind = 4
-	KindIO       Kind = 5
-	KindIOWait   Kind = 6
-	KindFile     Kind = 7
+	KindFile     Kind = 5
+	KindIO       Kind = 6
+	KindIOWait   Kind = 7
 )
 
 // Sizes of the fixed arrays of bpf/abi.h.
@@ -335,13 +335,13 @@ var (
 	headSize       = size(func(c *codec) { c.head(new(Head)) })
 	siteSize       = size(func(c *codec) { c.site(new(Site)) })
 	waitSize       = headSize + size(func(c *codec) { c.wait(new(Wait)) })
+	fileSize       = headSize + size(func(c *codec) { c.file(new(File)) })
 	identitySize   = headSize + size(func(c *codec) { c.identity(new(Identity)) })
 	shortTallySize = headSize + size(func(c *codec) { c.tally(new(Tally)) })
 	tallySize      = shortTallySize + siteSize
 	threadWaitSize = size(func(c *codec) { c.threadWait(new(Tally)) })
 	ioSize         = headSize + size(func(c *codec) { c.io(new(IO)) })
 	ioWaitSize     = headSize + size(func(c *codec) { c.ioWait(new(IOWait)) })
-	fileNameSize   = headSize + size(func(c *codec) { c.file(new(File)) })
 	ioKeySize      = size(func(c *codec) { c.ioKey(new(IOKey)) })
 	ioSumSize      = size(func(c *codec) { c.ioSum(new(IOSum)) })
 )
@@ -353,6 +353,8 @@ func (h *Head) size() int {
 		return waitSize
 	case h.Kind == KindIdentity:
 		return identitySize
+	case h.Kind == KindFile:
+		return fileSize
 	case h.Kind == KindTally && int(h.Size) == shortTallySize:
 		return shortTallySize
 	case h.Kind == KindTally, h.Kind == KindExit:
@@ -361,14 +363,12 @@ func (h *Head) size() int {
 		return ioSize
 	case h.Kind == KindIOWait:
 		return ioWaitSize
-	case h.Kind == KindFile:
-		return fileNameSize
 	}
 	return 0
 }
 
-// Decode reads one record from the start of b: a *Wait, *Identity, *Tally
-// (exited or not), *IO, *IOWait or *FileName. It returns the record's size. A record of another version,
+// Decode reads one record from the start of b: a *Wait, *Identity, *File, *Tally
+// (exited or not), *IO or *IOWait. It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
 func Decode(b []byte) (record any, n int, err error) {
 	if len(b) < headSize {
@@ -403,8 +403,8 @@ func Decode(b []byte) (record any, n int, err error) {
 		c.ioWait(w)
 		return w, want, nil
 	case KindFile:
-		f := &FileName{}
-		c.file(&f.File)
+		f := new(File)
+		c.file(f)
 		return f, want, nil
 	default:
 		t := &Tally{Exited: h.Kind == KindExit}
@@ -431,9 +431,9 @@ func Encode(record any) []byte {
 	case *IOWait:
 		h = Head{Kind: KindIOWait, Size: uint32(ioWaitSize), TID: r.TID, PID: r.PID}
 		body = func(c *codec) { c.ioWait(r) }
-	case *FileName:
-		h = Head{Kind: KindFile, Size: uint32(fileNameSize)}
-		body = func(c *codec) { c.file(&r.File) }
+	case *File:
+		h = Head{Kind: KindFile, Size: uint32(fileSize)}
+		body = func(c *codec) { c.file(r) }
 	case *Tally:
 		h = Head{Kind: KindTally, Size: uint32(tallySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		if r.Exited {

@@ -42,7 +42,6 @@ func samples() []any {
 			Depth: 17, Merged: 2, Requeues: 1, Flags: IOSequential | IODirtied, File: File{Ino: 12, Dev: 3, Source: ByFolio},
 		},
 		&IOWait{TID: 3, PID: 2, Completed: 77, Sector: 8, Disk: 5, WaitNS: 1000},
-		&FileName{File{Ino: 4, Dev: 3, Source: ByFolio, Path: "/a/b"}},
 	}
 }
 

@@ -14,9 +14,6 @@ type IOWait struct {
 	WaitNS    uint64 // since it went to sleep
 }
 
-// FileName is a file's name, told before the first request for the file.
-type FileName struct{ File File }
-
 // IOKey is what the kernel side sums requests up by.
 type IOKey struct {
 	Cgroup    uint64

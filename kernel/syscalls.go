@@ -2,7 +2,10 @@
 
 package kernel
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // MaxSyscalls bounds the system call numbers that tables cover.
 const MaxSyscalls = 512
@@ -47,3 +50,15 @@ func SyscallName(number int32) string {
 // descriptor from which a path starts is not one. All zero on an architecture
 // without a table.
 func FDArguments() [MaxSyscalls]uint8 { return fdArguments }
+
+// SyscallNumbers are the numbers of system calls by name; names that this
+// architecture lacks, or has no table for, are left out.
+func SyscallNumbers(names ...string) []int {
+	var numbers []int
+	for number, name := range syscallNames {
+		if name != "" && slices.Contains(names, name) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}

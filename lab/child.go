@@ -25,9 +25,20 @@ type Truth struct {
 	CPU      time.Duration `json:"cpu"`
 	RunQueue time.Duration `json:"run_queue"`
 
+	// Told by the workload "files" only: by kind of call.
+	Calls map[string]*Calls `json:"calls,omitempty"`
+
 	// Told by the workload "counted" only.
 	Slept    int `json:"slept,omitempty"`    // operations in which the thread gave up its CPU
 	Switches int `json:"switches,omitempty"` // how often it did, by the kernel's own count
+}
+
+// Calls are what a workload knows of its calls of one kind.
+type Calls struct {
+	Count int           `json:"count"`
+	Bytes int           `json:"bytes"`
+	Total time.Duration `json:"total"`
+	Max   time.Duration `json:"max"`
 }
 
 const (

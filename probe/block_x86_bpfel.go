@@ -262,6 +262,8 @@ const (
 	blockVarRqComesSecond      = "rq_comes_second"
 	blockVarSelfTgid           = "self_tgid"
 	blockVarSleeps             = "sleeps"
+	blockVarStorageByHash      = "storage_by_hash"
+	blockVarTellsPrevState     = "tells_prev_state"
 	blockVarTyped              = "typed"
 	blockVarV1Subsystems       = "v1_subsystems"
 	blockVarWantedComm         = "wanted_comm"
@@ -386,6 +388,8 @@ type blockVariableSpecs struct {
 	RqComesSecond      *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
 	Sleeps             *ebpf.VariableSpec `ebpf:"sleeps"`
+	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
+	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	Typed              *ebpf.VariableSpec `ebpf:"typed"`
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.VariableSpec `ebpf:"wanted_comm"`
@@ -472,6 +476,8 @@ type blockVariables struct {
 	RqComesSecond      *ebpf.Variable `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
 	Sleeps             *ebpf.Variable `ebpf:"sleeps"`
+	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
+	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
 	Typed              *ebpf.Variable `ebpf:"typed"`
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.Variable `ebpf:"wanted_comm"`

@@ -54,7 +54,7 @@ func openBPF(o *Options, via Means, types *btf.Spec, own bool) (Witness, error) 
 		w.Close()
 		return nil, err
 	}
-	if err := w.wantPIDs(o.PIDs); err != nil {
+	if err := wantPIDs(w.collection.Maps["wanted_tgids"], w.resolve, o.PIDs); err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -210,7 +210,10 @@ func (w *bpfWitness) walkAll(tell func(*event.Tally)) (n int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
-	err = w.readIter(w.walk, func(b []byte) (int, error) {
+	if w.buf == nil {
+		w.buf = make([]byte, walkBuffer)
+	}
+	err = readIter(w.walk, w.buf, func(b []byte) (int, error) {
 		record, size, err := event.Decode(b)
 		if err != nil {
 			return 0, err
@@ -224,26 +227,25 @@ func (w *bpfWitness) walkAll(tell func(*event.Tally)) (n int, err error) {
 	return n, err
 }
 
+const walkBuffer = 64 << 10
+
 // readIter runs an iterator and cuts what it writes into records; each returns its size.
-func (w *bpfWitness) readIter(iter *link.Iter, record func([]byte) (int, error)) error {
+func readIter(iter *link.Iter, buf []byte, record func([]byte) (int, error)) error {
 	r, err := iter.Open()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if w.buf == nil {
-		w.buf = make([]byte, 64<<10)
-	}
 	rest := 0
 	for {
-		n, err := r.Read(w.buf[rest:])
+		n, err := r.Read(buf[rest:])
 		if n == 0 && (err == nil || errors.Is(err, io.EOF)) {
 			break
 		}
 		if err != nil {
 			return fmt.Errorf("walking over threads: %w", err)
 		}
-		b := w.buf[:rest+n]
+		b := buf[:rest+n]
 		for len(b) > 0 {
 			size, err := record(b)
 			if err != nil {
@@ -251,8 +253,8 @@ func (w *bpfWitness) readIter(iter *link.Iter, record func([]byte) (int, error))
 			}
 			b = b[size:]
 		}
-		rest = copy(w.buf, b)
-		if rest == len(w.buf) {
+		rest = copy(buf, b)
+		if rest == len(buf) {
 			return fmt.Errorf("walking over threads: %w", event.ErrRecord)
 		}
 	}
@@ -285,18 +287,23 @@ func (w *bpfWitness) walkHash(tell func(*event.Tally)) (n int, err error) {
 }
 
 func (w *bpfWitness) Drain(deadline time.Time, tell func(any)) error {
-	w.ring.SetDeadline(deadline)
+	return drain(w.ring, &w.record, &w.undecoded, deadline, tell)
+}
+
+// drain takes records from a ring until the deadline, or until it is flushed.
+func drain(ring *ringbuf.Reader, record *ringbuf.Record, undecoded *uint64, deadline time.Time, tell func(any)) error {
+	ring.SetDeadline(deadline)
 	for {
-		err := w.ring.ReadInto(&w.record)
+		err := ring.ReadInto(record)
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("reading the ring of records: %w", err)
 		}
-		decoded, _, err := event.Decode(w.record.RawSample)
+		decoded, _, err := event.Decode(record.RawSample)
 		if err != nil {
-			w.undecoded++
+			*undecoded++
 			continue
 		}
 		tell(decoded)

@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 )
 
 // PIDError says that a process to watch does not exist.
@@ -19,9 +22,9 @@ type ids struct{ tid, tgid map[uint32]uint32 }
 
 const resolveSize = 16
 
-func (w *bpfWitness) resolveIDs() (ids, error) {
+func resolveIDs(resolve *link.Iter) (ids, error) {
 	r := ids{tid: map[uint32]uint32{}, tgid: map[uint32]uint32{}}
-	err := w.readIter(w.resolve, func(b []byte) (int, error) {
+	err := readIter(resolve, make([]byte, walkBuffer), func(b []byte) (int, error) {
 		if len(b) < resolveSize {
 			return 0, fmt.Errorf("%d bytes", len(b))
 		}
@@ -40,7 +43,7 @@ func (w *bpfWitness) globalThread(tid uint32) (uint32, error) {
 	if w.resolve == nil {
 		return tid, nil
 	}
-	r, err := w.resolveIDs()
+	r, err := resolveIDs(w.resolve)
 	if err != nil {
 		return 0, err
 	}
@@ -50,20 +53,22 @@ func (w *bpfWitness) globalThread(tid uint32) (uint32, error) {
 	return 0, fmt.Errorf("there is no thread with id %d", tid)
 }
 
-func (w *bpfWitness) wantPIDs(pids []uint32) error {
+// wantPIDs fills the kernel side's table of processes to watch. Without an iterator
+// to tell the ids of threads, pids are taken for the kernel's own.
+func wantPIDs(wanted *ebpf.Map, resolve *link.Iter, pids []uint32) error {
 	if len(pids) == 0 {
 		return nil
 	}
 	var r ids
-	if w.resolve != nil {
+	if resolve != nil {
 		var err error
-		if r, err = w.resolveIDs(); err != nil {
+		if r, err = resolveIDs(resolve); err != nil {
 			return err
 		}
 	}
 	// Where pids are the kernel's own, /proc also knows processes that a kernel keeps from the iterator.
 	self := uint32(os.Getpid())
-	own := w.resolve == nil || r.tgid[self] == self
+	own := resolve == nil || r.tgid[self] == self
 	for _, pid := range pids {
 		global, ok := r.tgid[pid]
 		if !ok && own {
@@ -73,7 +78,7 @@ func (w *bpfWitness) wantPIDs(pids []uint32) error {
 		if !ok {
 			return &PIDError{pid}
 		}
-		if err := w.collection.Maps["wanted_tgids"].Put(global, uint8(1)); err != nil {
+		if err := wanted.Put(global, uint8(1)); err != nil {
 			return fmt.Errorf("more processes to watch than fit: %w", err)
 		}
 	}

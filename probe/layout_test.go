@@ -4,6 +4,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -189,11 +190,11 @@ func TestEveryLossHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := int(spec.Maps["losses"].MaxEntries); got != len(lossNames) {
-		t.Errorf("the kernel side counts %d losses, %d have names", got, len(lossNames))
+	if got, named := int(spec.Maps["losses"].MaxEntries), len(lossNames)+len(fsLossNames)+len(requestLossNames); got != named {
+		t.Errorf("the kernel side counts %d losses, %d have names", got, named)
 	}
 	ids := map[string]bool{}
-	for _, l := range lossNames {
+	for _, l := range slices.Concat(lossNames, fsLossNames, requestLossNames) {
 		if l.ID == "" || l.Title == "" || ids[l.ID] {
 			t.Errorf("loss %+v has no name of its own", l)
 		}

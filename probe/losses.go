@@ -26,7 +26,7 @@ type Loss struct {
 // LossExit is the id of the loss of final tallies: after it, threads may have ended unseen.
 const LossExit = "ring_exit"
 
-// lossNames are in the order of enum loss of bpf/abi.h.
+// lossNames are in the order of enum loss of bpf/abi.h, up to those of calls to file systems.
 var lossNames = []Loss{
 	{ID: "state_full", Title: "waits not counted: no memory for the thread's state"},
 	{ID: "ring_wait", Title: "wait records lost: the ring was full"},
@@ -44,18 +44,35 @@ var lossNames = []Loss{
 	{ID: "no_end", Title: "waits not counted: their end was not seen"},
 }
 
+// fsLossNames go on where lossNames end: of calls to file systems.
+var fsLossNames = []Loss{
+	{ID: "calls", Title: "calls not counted: no memory for the thread's state"},
+	{ID: "sums", Title: "calls not counted: no room for another file, process and operation"},
+	{ID: "parts", Title: "sleeps not attributed: no room for another cause"},
+	{ID: "slots", Title: "sleeps not attributed: too many different ones in one call"},
+	{ID: "ring_file", Title: "paths lost: the ring was full"},
+}
+
 type lossCount struct{ Count, NS uint64 }
+
+// read adds up what each CPU has counted of a loss.
+func (l *Loss) read(losses *ebpf.Map, number uint32) error {
+	var perCPU []lossCount
+	if err := losses.Lookup(number, &perCPU); err != nil {
+		return err
+	}
+	for _, c := range perCPU {
+		l.Count += c.Count
+		l.NS += c.NS
+	}
+	return nil
+}
 
 func (w *bpfWitness) Losses() ([]Loss, error) {
 	losses := append([]Loss(nil), lossNames...)
 	for i := range losses {
-		var perCPU []lossCount
-		if err := w.collection.Maps["losses"].Lookup(uint32(i), &perCPU); err != nil {
+		if err := losses[i].read(w.collection.Maps["losses"], uint32(i)); err != nil {
 			return nil, err
-		}
-		for _, c := range perCPU {
-			losses[i].Count += c.Count
-			losses[i].NS += c.NS
 		}
 	}
 	if w.means == Fexit || w.means == Kretprobe {

@@ -76,16 +76,30 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, settings map[string]any, 
 	if !known && o.Cgroup.Controller != "" {
 		return fmt.Errorf("the kernel does not tell threads' cgroups in the hierarchy of the controller %s", o.Cgroup.Controller)
 	}
-	var comm [16]byte
-	copy(comm[:15], o.Comm)
 	maps.Copy(settings, map[string]any{
 		"slow_ns": uint64(o.Slow), "min_ns": uint64(o.Min),
 		"sample_every": o.SampleEvery, "sample_first": o.SampleFirst, "budget": o.Budget,
 		"include_self": o.IncludeSelf, "rq_comes_second": comesSecond(kernel, "block_rq_issue"), "tells_prev_state": tellsPrevState(kernel), "function_flagged": functionFlags(),
 		"filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
-		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": comm,
+		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "wanted_comm": commBytes(o.Comm),
 		"fd_argument": o.FDArguments, "v1_subsystems": v1Hierarchies(subsystems),
 	})
+	if err := setAll(spec, settings); err != nil {
+		return err
+	}
+	spec.Maps["records"].MaxEntries = o.RingBytes
+	spec.Maps["thread_hash"].MaxEntries = o.States
+	spec.Maps["call_hash"].MaxEntries = o.States
+	return nil
+}
+
+// commBytes is a thread's name as the kernel keeps it.
+func commBytes(name string) (comm [16]byte) {
+	copy(comm[:15], name)
+	return comm
+}
+
+func setAll(spec *ebpf.CollectionSpec, settings map[string]any) error {
 	for name, value := range settings {
 		v, ok := spec.Variables[name]
 		if !ok {
@@ -95,9 +109,6 @@ func (o *Options) configure(spec *ebpf.CollectionSpec, settings map[string]any, 
 			return fmt.Errorf("setting %s: %w", name, err)
 		}
 	}
-	spec.Maps["records"].MaxEntries = o.RingBytes
-	spec.Maps["thread_hash"].MaxEntries = o.States
-	spec.Maps["call_hash"].MaxEntries = o.States
 	return nil
 }
 

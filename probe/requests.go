@@ -149,10 +149,10 @@ func (w *Requests) choose(spec *ebpf.CollectionSpec, types *btf.Spec) (chosen []
 			continue
 		}
 		c := chosenProbe{p, p.Point, p.Programs[w.means]}
-		if p.Until != "" && params(types, p.Point) == nil {
+		if p.Until != "" && tracepointParams(types, p.Point) == nil {
 			c.point, c.program = p.Until, p.Older[w.means]
 		}
-		if p.Optional && params(types, c.point) == nil {
+		if p.Optional && tracepointParams(types, c.point) == nil {
 			w.notes = append(w.notes, fmt.Sprintf("%s:%s is not there: %s", p.Group, c.point, p.Without))
 			continue
 		}
@@ -283,7 +283,7 @@ func (w *Requests) set(name string, value any) error {
 	return w.collection.Variables[name].Set(value)
 }
 
-// Drain gives *event.IO, *event.IOWait and *event.FileName in the order in which they
+// Drain gives *event.IO, *event.IOWait and *event.File in the order in which they
 // were made, until the deadline or until it is interrupted.
 func (w *Requests) Drain(deadline time.Time, tell func(any)) error {
 	w.ring.SetDeadline(deadline)

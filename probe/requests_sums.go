@@ -63,31 +63,23 @@ func (w *Requests) Counts() (sum RequestCounts, err error) {
 // RequestCountsOfCPU is struct io_count of bpf/abi.h.
 type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, OtherContext uint64 }
 
-// requestLosses are those of enum loss of bpf/abi.h that concern requests.
-var requestLosses = map[uint32]Loss{
-	8:  {ID: "name_cut", Title: "names cut", Harmless: true},
-	14: {ID: "life_full", Title: "requests not told: no memory for another one under way"},
-	15: {ID: "sum_full", Title: "requests summed up with others: no memory for another sum"},
-	16: {ID: "ring_io", Title: "request lines lost: the ring was full"},
-	17: {ID: "ring_file", Title: "file names lost: the ring was full"},
-	18: {ID: "io_budget", Title: "request lines not made: the interval's budget was used up"},
-	19: {ID: "backwards", Title: "phases left out of sums: instants out of order"},
+// requestLossNames go on where fsLossNames end: of block requests.
+var requestLossNames = []Loss{
+	{ID: "life_full", Title: "requests not told: no memory for another one under way"},
+	{ID: "sum_full", Title: "requests summed up with others: no memory for another sum"},
+	{ID: "ring_io", Title: "request lines lost: the ring was full"},
+	{ID: "io_budget", Title: "request lines not made: the interval's budget was used up"},
+	{ID: "backwards", Title: "phases left out of sums: instants out of order"},
 }
 
 // Losses are all counts since the start, zero ones included.
 func (w *Requests) Losses() (losses []Loss, err error) {
-	for i := range uint32(32) {
-		loss, known := requestLosses[i]
-		if !known {
+	for i, loss := range slices.Concat(lossNames, fsLossNames, requestLossNames) {
+		if i < len(lossNames)+len(fsLossNames) && loss.ID != "name_cut" && loss.ID != "ring_file" {
 			continue
 		}
-		var perCPU []lossCount
-		if err := w.collection.Maps["losses"].Lookup(i, &perCPU); err != nil {
+		if err := loss.read(w.collection.Maps["losses"], uint32(i)); err != nil {
 			return nil, err
-		}
-		for _, c := range perCPU {
-			loss.Count += c.Count
-			loss.NS += c.NS
 		}
 		losses = append(losses, loss)
 	}

@@ -29,8 +29,8 @@ func (r *toldRequests) take(record any) {
 		r.ios = append(r.ios, x)
 	case *event.IOWait:
 		r.waits = append(r.waits, x)
-	case *event.FileName:
-		r.files[x.File.Ino] = x.File.Path
+	case *event.File:
+		r.files[x.Ino] = x.Path
 	}
 }
 

@@ -9,28 +9,10 @@ import (
 	"github.com/iowitness/iowitness/event"
 )
 
-// params are a tracepoint's arguments, without the data that each tracepoint has; nil
-// where there is no such tracepoint.
-func params(kernel *btf.Spec, point string) []btf.FuncParam {
-	var typedef *btf.Typedef
-	if kernel.TypeByName("btf_trace_"+point, &typedef) != nil {
-		return nil
-	}
-	pointer, ok := btf.UnderlyingType(typedef).(*btf.Pointer)
-	if !ok {
-		return nil
-	}
-	proto, ok := btf.UnderlyingType(pointer.Target).(*btf.FuncProto)
-	if !ok || len(proto.Params) < 2 {
-		return nil
-	}
-	return proto.Params[1:]
-}
-
 // comesSecond says whether a tracepoint has the queue before what it is about.
 // Stable kernels changed that: only the types tell.
 func comesSecond(kernel *btf.Spec, point string) bool {
-	all := params(kernel, point)
+	all := tracepointParams(kernel, point)
 	if len(all) == 0 {
 		return false
 	}
@@ -44,7 +26,7 @@ func comesSecond(kernel *btf.Spec, point string) bool {
 
 // isStatus says whether completions tell a blk_status_t (from 5.16) and not an errno.
 func isStatus(kernel *btf.Spec) bool {
-	all := params(kernel, "block_rq_complete")
+	all := tracepointParams(kernel, "block_rq_complete")
 	if len(all) < 2 {
 		return false
 	}

@@ -25,15 +25,32 @@ func hasSchedulerClock(kernel *btf.Spec) bool {
 		hasMember(kernel, "cfs_rq", "rq") && hasMember(kernel, "rq", "clock")
 }
 
-// tellsPrevState looks at the arguments of sched_switch: preempt, prev, next and, if it
-// is there, prev_state.
+// tellsPrevState looks for the argument prev_state of sched_switch, after preempt, prev and next.
 func tellsPrevState(kernel *btf.Spec) bool {
-	all := params(kernel, "sched_switch")
-	if len(all) < 4 {
+	params := tracepointParams(kernel, "sched_switch")
+	if len(params) < 4 {
 		return false
 	}
-	_, isInt := btf.UnderlyingType(all[3].Type).(*btf.Int)
+	_, isInt := btf.UnderlyingType(params[3].Type).(*btf.Int)
 	return isInt
+}
+
+// tracepointParams are a tracepoint's arguments, without the data that each has; none if
+// the kernel's types do not tell.
+func tracepointParams(kernel *btf.Spec, name string) []btf.FuncParam {
+	var typedef *btf.Typedef
+	if kernel.TypeByName("btf_trace_"+name, &typedef) != nil {
+		return nil
+	}
+	pointer, ok := btf.UnderlyingType(typedef).(*btf.Pointer)
+	if !ok {
+		return nil
+	}
+	proto, ok := btf.UnderlyingType(pointer.Target).(*btf.FuncProto)
+	if !ok || len(proto.Params) == 0 {
+		return nil
+	}
+	return proto.Params[1:]
 }
 
 // hasTaskStorage says whether the kernel keeps values beside its threads (from 5.11).

@@ -173,11 +173,14 @@ type waitThreadWait struct {
 	Tgid       uint32
 	History    uint32
 	Generation uint32
-	Cset       uint64
-	Mm         uint64
-	Cred       uint64
-	Count      uint64
-	Sums       [4]struct {
+	Told       struct {
+		_    structs.HostLayout
+		Cset uint64
+		Mm   uint64
+		Cred uint64
+	}
+	Count uint64
+	Sums  [4]struct {
 		_          structs.HostLayout
 		Count      uint64
 		BlockedNs  uint64

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sleeps within a call that synchronizes. Each is unwound as it begins, so
+ * that the parts of a call are known to the last nanosecond; stacks are few, and
+ * kept once.
+ */
+#ifndef IOWITNESS_SYNC_H
+#define IOWITNESS_SYNC_H
+
+#include "fs.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2048);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct fs_stack);
+} fs_stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fs_stack);
+} fs_scratch SEC(".maps");
+
+/* FNV-1a by words, with a step that mixes the high bits down. */
+SUBPROGRAM __u64 hash_of(struct fs_stack *stack)
+{
+	__u64 hash = 0xcbf29ce484222325ULL ^ stack->flagged;
+	__u32 i;
+
+	for (i = 0; i < STACK_DEPTH && i < stack->frames; i++) {
+		hash = (hash ^ stack->frame[i]) * 0x100000001b3ULL;
+		hash ^= hash >> 29;
+	}
+	return hash ? hash : 1;
+}
+
+/* The key of the current thread's stack; 0: it could not be taken. */
+SUBPROGRAM __u64 take_stack(void *ctx, bool flagged)
+{
+	__u32 zero = 0;
+	struct fs_stack *stack = bpf_map_lookup_elem(&fs_scratch, &zero);
+	__u64 hash;
+	long bytes;
+
+	if (!stack)
+		return 0;
+	bytes = bpf_get_stack(ctx, stack->frame, sizeof(stack->frame), 0);
+	if (bytes <= 0) {
+		lose(LOSS_STACK, 1, 0);
+		return 0;
+	}
+	stack->frames = bytes / 8;
+	stack->flagged = flagged;
+	hash = hash_of(stack);
+	if (bpf_map_lookup_elem(&fs_stacks, &hash))
+		return hash;
+	bpf_map_update_elem(&fs_stacks, &hash, stack, BPF_NOEXIST);
+	if (bpf_map_lookup_elem(&fs_stacks, &hash))
+		return hash;
+	lose(LOSS_STACK, 1, 0);
+	return 0;
+}
+
+/* The current thread is switched out; sleeps: it did so itself. */
+INLINE void begin_sleep(void *ctx, struct task_struct *task, __u32 tid, bool sleeps, bool flagged)
+{
+	struct fs_call *call = find_call(task, tid);
+
+	if (!call || !call->start || !call->divided)
+		return;
+	call->stack = sleeps ? take_stack(ctx, flagged) : 0;
+	call->off = bpf_ktime_get_ns();
+	/* One that is woken while it is still switching out counts as woken when it runs. */
+	call->woken = sleeps ? 0 : call->off;
+}
+
+INLINE void wake(struct fs_call *call)
+{
+	if (call && call->off && !call->woken)
+		call->woken = bpf_ktime_get_ns();
+}
+
+INLINE void charge(struct fs_call *call, __u64 ns)
+{
+	int i;
+
+	for (i = 0; i < FS_SLOTS; i++) {
+		struct fs_slot *slot = &call->slots[i];
+
+		if (slot->stack && slot->stack != call->stack)
+			continue;
+		slot->stack = call->stack;
+		slot->count++;
+		slot->ns += ns;
+		return;
+	}
+	lose(LOSS_SLOTS, 1, ns);
+}
+
+INLINE void end_sleep(struct fs_call *call)
+{
+	__u64 now, off, woken;
+
+	if (!call || !call->off)
+		return;
+	now = bpf_ktime_get_ns();
+	off = call->off;
+	call->off = 0;
+	if (!call->start || now < off)
+		return;
+	woken = call->woken;
+	if (!woken || woken > now) {
+		lose(LOSS_NO_WAKE, 1, now - off);
+		woken = now;
+	}
+	if (woken < off)
+		woken = off;
+	call->blocked_ns += woken - off;
+	call->runqueue_ns += now - woken;
+	if (call->stack)
+		charge(call, woken - off);
+}
+
+#endif

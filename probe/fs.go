@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// ErrFSUnsupported is wrapped by errors that say that this kernel, or these
+// privileges, cannot witness calls to file systems.
+var ErrFSUnsupported = errors.New("calls to file systems cannot be witnessed here")
+
+// FSOptions is what to witness of file systems. The zero value is everything but the
+// calling process.
+type FSOptions struct {
+	Devs    []event.Dev   // only file systems with these superblock devices
+	PIDs    []uint32      // only these processes, as the caller's pid namespace numbers them
+	Comm    string        // only threads of this name, up to 15 bytes
+	Silence time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
+	BTF     string        // file with the kernel's BTF, where the kernel does not offer its own
+	Via     Means         // only this means
+}
+
+// FS witnesses calls to file systems, from Start to Close. It is not safe for
+// concurrent use, but for Interrupt.
+type FS struct {
+	via        Means
+	options    FSOptions
+	collection *ebpf.Collection
+	links      []io.Closer
+	resolve    *link.Iter
+	ring       *ringbuf.Reader
+	record     ringbuf.Record
+	undecoded  uint64
+	notes      []string
+
+	epoch      uint32
+	fellSilent uint32
+	before     event.FSInterval // journals and flushes at the end of the last interval
+	stacks     map[uint64]fsFsStack
+}
+
+// OpenFS loads the kernel side and attaches it, with its gate still closed. An error that
+// wraps ErrFSUnsupported says what is missing.
+func OpenFS(o FSOptions) (*FS, error) {
+	_ = rlimit.RemoveMemlock()
+	if _, any := callOps(); !any {
+		return nil, fmt.Errorf("%w: the numbers of system calls of this architecture are not known", ErrFSUnsupported)
+	}
+	types, own, err := kernelBTF(o.BTF)
+	if errors.Is(err, ErrUnsupported) {
+		return nil, fmt.Errorf("%w: the kernel has no BTF type information (CONFIG_DEBUG_INFO_BTF): give a file with it by --btf", ErrFSUnsupported)
+	}
+	if err != nil {
+		return nil, err
+	}
+	means := fsMeans
+	if o.Via != "" {
+		means = []Means{o.Via}
+	}
+	var refused []string
+	for _, via := range means {
+		if !slices.Contains(fsMeans, via) {
+			return nil, fmt.Errorf("%w by %s: only by %s or %s", ErrFSUnsupported, via, TPBTF, RawTP)
+		}
+		f, err := loadFS(o, via, types, own)
+		if err == nil {
+			return f, nil
+		}
+		if pid := new(PIDError); errors.As(err, &pid) {
+			return nil, pid
+		}
+		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+	}
+	return nil, fmt.Errorf("%w: %s", ErrFSUnsupported, strings.Join(refused, "; "))
+}
+
+func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error) {
+	spec, err := loadFs()
+	if err != nil {
+		return nil, err
+	}
+	keepFS(spec, via, own)
+	if err := setAll(spec, o.fsSettings(via, types)); err != nil {
+		return nil, err
+	}
+	if !hasTaskStorage(types) {
+		replaceTaskStorage(spec)
+	}
+	f := &FS{via: via, options: o, stacks: map[uint64]fsFsStack{}}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	f.collection, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{Programs: ebpf.ProgramOptions{KernelTypes: types}})
+	if err != nil {
+		return nil, err
+	}
+	if err := f.prepare(); err != nil {
+		return nil, err
+	}
+	return f, f.attach()
+}
+
+// keepFS leaves only the programs of one means in the collection.
+func keepFS(spec *ebpf.CollectionSpec, via Means, iterates bool) {
+	keep := map[string]bool{resolveProgram: iterates}
+	for _, p := range FSTable {
+		keep[p.Programs[via]] = true
+	}
+	for name := range spec.Programs {
+		if !keep[name] {
+			delete(spec.Programs, name)
+		}
+	}
+}
+
+// prepare fills the tables by which the kernel side filters, and opens the ring.
+func (f *FS) prepare() (err error) {
+	if program := f.collection.Programs[resolveProgram]; program != nil {
+		if f.resolve, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+			return fmt.Errorf("iterating over threads: %w", err)
+		}
+	}
+	if err := wantPIDs(f.collection.Maps["wanted_tgids"], f.resolve, f.options.PIDs); err != nil {
+		return err
+	}
+	for _, dev := range f.options.Devs {
+		if err := f.collection.Maps["wanted_devs"].Put(uint32(dev), uint8(1)); err != nil {
+			return fmt.Errorf("more file systems to watch than fit: %w", err)
+		}
+	}
+	self := uint32(os.Getpid())
+	if f.resolve != nil {
+		seen, err := resolveIDs(f.resolve)
+		if err != nil {
+			return err
+		}
+		if global, ok := seen.tgid[self]; ok {
+			self = global
+		}
+	}
+	if err := f.set("self_tgid", self); err != nil {
+		return err
+	}
+	f.ring, err = ringbuf.NewReader(f.collection.Maps["records"])
+	return err
+}
+
+func (f *FS) attach() error {
+	for _, p := range FSTable {
+		program := f.collection.Programs[p.Programs[f.via]]
+		l, err := attachAs(p, program)
+		if err == nil {
+			f.links = append(f.links, l)
+			continue
+		}
+		if !p.Optional {
+			return fmt.Errorf("attaching to %s:%s: %w", p.Group, p.Point, err)
+		}
+		f.note(p, err)
+	}
+	return nil
+}
+
+func attachAs(p Probe, program *ebpf.Program) (io.Closer, error) {
+	if program.Type() == ebpf.RawTracepoint {
+		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
+	}
+	return link.AttachTracing(link.TracingOptions{Program: program})
+}
+
+// note says once what is lost without a probe, however many serve the same purpose.
+func (f *FS) note(p Probe, err error) {
+	why := reason(err)
+	if errors.Is(err, os.ErrNotExist) {
+		why = fmt.Sprintf("%s is not loaded", p.Group)
+	}
+	f.notes = addOnce(f.notes, fmt.Sprintf("%s: %s", p.Without, why))
+}
+
+func (f *FS) set(name string, value any) error {
+	v := f.collection.Variables[name]
+	if v == nil {
+		return fmt.Errorf("the kernel side has no variable %s", name)
+	}
+	return v.Set(value)
+}
+
+// Facts are what there is to know of the means in use.
+func (f *FS) Facts() Facts {
+	facts := Facts{Means: f.via, State: "task_storage", Clock: "monotonic", Notes: f.notes}
+	if f.collection.Maps["fs_calls"].Type() != ebpf.TaskStorage || f.via == RawTP {
+		facts.State = "hash"
+	}
+	return facts
+}
+
+// Start opens the gate.
+func (f *FS) Start() error {
+	if err := f.snapshotBelow(&f.before); err != nil {
+		return err
+	}
+	f.epoch = 1
+	return errors.Join(f.live(), f.set("epoch", f.epoch))
+}
+
+// Heartbeat tells the kernel side that somebody still listens. closed says that it had
+// fallen silent, so that calls were not counted, and that it goes on now.
+func (f *FS) Heartbeat() (closed bool, err error) {
+	if f.options.Silence == 0 {
+		return false, nil
+	}
+	var fell uint32
+	if err := f.collection.Variables["fell_silent"].Get(&fell); err != nil {
+		return false, err
+	}
+	closed, f.fellSilent = fell != f.fellSilent, fell
+	if err := f.live(); err != nil || !closed {
+		return closed, err
+	}
+	return closed, f.set("epoch", f.epoch)
+}
+
+func (f *FS) live() error {
+	if f.options.Silence == 0 {
+		return nil
+	}
+	now, err := monotonic()
+	if err != nil {
+		return err
+	}
+	return f.set("alive_until", now+uint64(f.options.Silence))
+}
+
+// Drain gives records in the order in which they were made: *event.File and
+// *event.Identity. It returns at the deadline or when interrupted.
+func (f *FS) Drain(deadline time.Time, tell func(any)) error {
+	return drain(f.ring, &f.record, &f.undecoded, deadline, tell)
+}
+
+// Interrupt makes Drain return early. It may be called by any goroutine.
+func (f *FS) Interrupt() { _ = f.ring.Flush() }
+
+// Losses are all counts since the start, of what can go missing here.
+func (f *FS) Losses() ([]Loss, error) {
+	var losses []Loss
+	for i, l := range slices.Concat(lossNames, fsLossNames) {
+		if i < len(lossNames) && !slices.Contains(fsShares, l.ID) {
+			continue
+		}
+		if err := l.read(f.collection.Maps["losses"], uint32(i)); err != nil {
+			return nil, err
+		}
+		losses = append(losses, l)
+	}
+	return append(losses, Loss{ID: "undecoded", Title: "records not understood", Count: f.undecoded}), nil
+}
+
+// fsShares are the losses that the witness of waits has too.
+var fsShares = []string{"ring_identity", "no_wake", "stack", "name_cut", "clock"}
+
+// Stats is what the programs cost in the kernel, since they were loaded.
+func (f *FS) Stats() (RunStats, error) {
+	return statsOf(slices.Collect(maps.Values(f.collection.Programs)))
+}
+
+// Close detaches and frees everything. It may be called more than once.
+func (f *FS) Close() error {
+	var errs []error
+	for _, l := range f.links {
+		errs = append(errs, l.Close())
+	}
+	f.links = nil
+	if f.resolve != nil {
+		errs = append(errs, f.resolve.Close())
+		f.resolve = nil
+	}
+	if f.ring != nil {
+		errs = append(errs, f.ring.Close())
+		f.ring = nil
+	}
+	if f.collection != nil {
+		f.collection.Close()
+		f.collection = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/lab"
+)
+
+// openFS witnesses file systems, or skips where the kernel cannot do it by this means.
+func openFS(t *testing.T, o FSOptions) *FS {
+	t.Helper()
+	lab.NeedRoot(t)
+	f, err := OpenFS(o)
+	if errors.Is(err, ErrFSUnsupported) && !lab.Guest() {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if err := f.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func eachFSMeans(t *testing.T, test func(*testing.T, Means)) {
+	for _, via := range fsMeans {
+		t.Run(string(via), func(t *testing.T) { test(t, via) })
+	}
+}
+
+// devOf is the device of the superblock that a directory is on.
+func devOf(t *testing.T, dir string) event.Dev {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	return event.MakeDev(unix.Major(st.Dev), unix.Minor(st.Dev))
+}
+
+func inode(t *testing.T, file string) uint64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(file, &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Ino
+}
+
+func near(got, want uint64, tolerance float64) bool {
+	return float64(got) >= float64(want)*(1-tolerance) && float64(got) <= float64(want)*(1+tolerance)
+}
+
+// TestCallsAreCountedExactly: by file and process, against the workload's own numbers and clock.
+func TestCallsAreCountedExactly(t *testing.T) {
+	const opens, reads, writes, fsyncs = 50, 200, 100, 40
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 400), "ext4", "")
+	file := filepath.Join(dir, "data")
+	eachFSMeans(t, func(t *testing.T, via Means) {
+		f := openFS(t, FSOptions{Via: via, Devs: []event.Dev{devOf(t, dir)}})
+		child := lab.Workload{Name: "files", Args: []string{file, fmt.Sprint(opens), fmt.Sprint(reads), fmt.Sprint(writes), fmt.Sprint(fsyncs)}}.Start(t)
+		child.Go()
+		truth := child.Wait()
+		var paths []string
+		if err := f.Drain(time.Unix(1, 0), func(record any) {
+			if file, ok := record.(*event.File); ok {
+				paths = append(paths, file.Path)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		iv, err := f.Interval()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(paths, " "); got != "/data" {
+			t.Errorf("paths told: %q", got)
+		}
+		for op, count := range map[event.FSOp]uint64{event.FSOpen: opens + 1, event.FSRead: reads, event.FSWrite: writes + fsyncs, event.FSFsync: fsyncs} {
+			sum := iv.Sums[event.FSKey{Ino: inode(t, file), Dev: devOf(t, dir), PID: child.PID(), Op: op}]
+			if sum == nil {
+				t.Errorf("no %v seen", op)
+				continue
+			}
+			own := truth.Calls[op.String()]
+			if sum.Count != count || sum.Bytes != uint64(own.Bytes) || sum.Errors != 0 {
+				t.Errorf("%v: %+v, not %d of %d bytes", op, sum, count, own.Bytes)
+			}
+			if op != event.FSOpen && !near(sum.NS, uint64(own.Total), 0.05) || sum.NS > uint64(own.Total) {
+				t.Errorf("%v took %v by the kernel side, %v by the workload's clock", op, time.Duration(sum.NS), own.Total)
+			}
+			var inHist uint64
+			for _, c := range sum.Hist {
+				inHist += uint64(c.N)
+			}
+			if inHist != sum.Count || sum.Max > uint64(own.Max) {
+				t.Errorf("%v: %d in the histogram of %d calls, longest %d of %d ns", op, inHist, sum.Count, sum.Max, own.Max)
+			}
+		}
+		checkParts(t, iv)
+		again, err := f.Interval()
+		if err != nil || len(again.Sums)+len(again.Parts) > 0 {
+			t.Errorf("told again: %+v, %v", again, err)
+		}
+	})
+}
+
+// checkParts: what calls slept is within what they took, and each stack's part within that.
+func checkParts(t *testing.T, iv *event.FSInterval) {
+	t.Helper()
+	parts := map[event.FSKey]uint64{}
+	for _, p := range iv.Parts {
+		parts[p.Key] += p.NS
+		if len(p.Stack) == 0 {
+			t.Errorf("a part without a stack: %+v", p)
+		}
+	}
+	for key, sum := range iv.Sums {
+		if sum.Blocked+sum.RunQueue > sum.DividedNS || sum.DividedNS > sum.NS || parts[key] > sum.Blocked {
+			t.Errorf("%+v: %d ns, of them divided %d, blocked %d, run queue %d, parts %d", key, sum.NS, sum.DividedNS, sum.Blocked, sum.RunQueue, parts[key])
+		}
+		if key.Op == event.FSFsync && (sum.Divided != sum.Count || parts[key] == 0) {
+			t.Errorf("of %d fsyncs %d were divided, parts %d ns", sum.Count, sum.Divided, parts[key])
+		}
+	}
+}
