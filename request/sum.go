@@ -85,10 +85,10 @@ type Sum struct {
 	DepthCount uint64 // over so many issues;
 	DepthMax   uint64 // the most
 
-	Phases [event.Phases]Span
-	Device snapshot.Histogram // of event.PhaseDevice
-	Total  snapshot.Histogram // of event.PhaseTotal
-	Sizes  Sizes
+	Phases      [event.Phases]Span
+	DeviceTimes snapshot.Histogram // of event.PhaseDevice
+	TotalTimes  snapshot.Histogram // of event.PhaseTotal
+	Sizes       Sizes
 
 	Waits      Span   // of threads, that completions ended
 	Backwards  uint64 // of Count: instants run backwards, so no phase of them is counted
@@ -139,9 +139,9 @@ func (s *Sum) times(o *event.IO) {
 			s.Phases[p].Add(ns)
 			switch p {
 			case event.PhaseDevice:
-				s.Device[event.HistSlot(ns)]++
+				s.DeviceTimes[event.HistSlot(ns)]++
 			case event.PhaseTotal:
-				s.Total[event.HistSlot(ns)]++
+				s.TotalTimes[event.HistSlot(ns)]++
 			}
 		}
 	}
@@ -169,8 +169,8 @@ func (s *Sum) Merge(other *Sum) {
 	for p := range s.Phases {
 		s.Phases[p].Merge(other.Phases[p])
 	}
-	s.Device.Merge(&other.Device)
-	s.Total.Merge(&other.Total)
+	s.DeviceTimes.Merge(&other.DeviceTimes)
+	s.TotalTimes.Merge(&other.TotalTimes)
 	s.Sizes.Merge(&other.Sizes)
 	s.Waits.Merge(other.Waits)
 	s.Backwards += other.Backwards
