@@ -28,11 +28,11 @@ var LineFields = []Field[Line]{
 		},
 	},
 	{
-		Info{ID: "time_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "TIME(s)", Scale: inS, Default: true, Right: true, Width: 11, Priority: 90, Help: "The same since the beginning; unknown if it lies before."},
+		Info{ID: "time_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "TIME(s)", Scale: inS, Default: true, Right: true, Width: 10, Priority: 90, Help: "The same since the beginning; unknown if it lies before."},
 		func(l Line) snapshot.Value { return duration(l.SinceZero()) },
 	},
 	{
-		Info{ID: "comm", Kind: snapshot.Text, Nullable: true, Title: "COMM", Default: true, Width: 16, Priority: 99, Help: "Command of the thread for which the request is: who submitted it, or who dirtied the data that is written back. A column adds the carrier, as in: fio (via kworker/u8:2)."},
+		Info{ID: "comm", Kind: snapshot.Text, Nullable: true, Title: "COMM", Default: true, Width: 22, Priority: 99, Help: "Command of the thread for which the request is: who submitted it, or who dirtied the data that is written back. A column adds the carrier, as in: fio (via kworker/u8:2)."},
 		func(l Line) snapshot.Value { return text(l.Owner.Comm) },
 	},
 	{
@@ -56,7 +56,7 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return integerIf(l.Carrier.TID != 0, uint64(l.Carrier.TID)) },
 	},
 	{
-		Info{ID: "cgroup", Kind: snapshot.Text, Nullable: true, Title: "CGROUP", Width: 24, Priority: 35, Help: "Path of the control group that the kernel charges."},
+		Info{ID: "cgroup", Kind: snapshot.Text, Nullable: true, Title: "CGROUP", Width: 24, Flex: true, Priority: 35, Help: "Path of the control group that the kernel charges."},
 		func(l Line) snapshot.Value {
 			if l.Cgroup == 0 {
 				return snapshot.Value{}
@@ -97,19 +97,19 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return integerIf(l.Kind() != event.KindFlush, l.Sector) },
 	},
 	{
-		Info{ID: "bytes", Unit: Bytes, Kind: snapshot.Integer, Title: "BYTES", Default: true, Right: true, Width: 7, Priority: 85, Help: "Its size; 0 of a flush."},
+		Info{ID: "bytes", Unit: Bytes, Kind: snapshot.Integer, Title: "BYTES", Default: true, Right: true, Width: 8, Priority: 85, Help: "Its size; 0 of a flush."},
 		func(l Line) snapshot.Value { return integer(uint64(l.IO.Bytes)) },
 	},
 	{
-		Info{ID: "total_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "LAT(ms)", Scale: inMS, Default: true, Right: true, Width: 9, Priority: 96, Help: "From when it was submitted, or the first instant that is known, to its completion."},
+		Info{ID: "total_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "LAT(ms)", Scale: inMS, Default: true, Right: true, Width: 8, Priority: 96, Help: "From when it was submitted, or the first instant that is known, to its completion."},
 		func(l Line) snapshot.Value { return duration(l.Took(event.PhaseTotal)) },
 	},
 	{
-		Info{ID: "queue_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "QUE(ms)", Scale: inMS, Default: true, Right: true, Width: 9, Priority: 84, Help: "Part of it before the driver had the request; unknown where no instant before that is."},
+		Info{ID: "queue_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "QUE(ms)", Scale: inMS, Default: true, Right: true, Width: 8, Priority: 84, Help: "Part of it before the driver had the request; unknown where no instant before that is."},
 		func(l Line) snapshot.Value { return duration(l.Queue()) },
 	},
 	{
-		Info{ID: "device_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "DEV(ms)", Scale: inMS, Default: true, Right: true, Width: 9, Priority: 86, Help: "Part of it with driver and device: from when it was issued first to its completion."},
+		Info{ID: "device_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "DEV(ms)", Scale: inMS, Default: true, Right: true, Width: 8, Priority: 86, Help: "Part of it with driver and device: from when it was issued first to its completion."},
 		func(l Line) snapshot.Value { return duration(l.Took(event.PhaseDevice)) },
 	},
 	phaseField("get_ns", "Q2G(ms)", event.PhaseGet, "Q→G: from being submitted until it had a request of the device's."),

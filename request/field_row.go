@@ -97,8 +97,8 @@ func countFields() []Field[NamedRow] {
 	fields := []Field[NamedRow]{
 		count("requests", "REQUESTS", 97, "Requests that completed.", func(r *Row) uint64 { return r.Count }),
 		rate("requests_per_second", "IOPS", snapshot.NoUnit, 90, "Requests a second.", func(r *Row) uint64 { return r.Count }),
-		bytesField("bytes", "BYTES", 89, "Bytes moved, or discarded.", func(r *Row) uint64 { return r.Bytes }),
-		rate("bytes_per_second", "RATE", Bytes, 91, "Bytes a second.", func(r *Row) uint64 { return r.Bytes }),
+		bytesField("bytes", "BYTES", 89, "Bytes read and written; in rows by operation, of what the operation is.", bytesOf),
+		rate("bytes_per_second", "RATE", Bytes, 91, "The same a second.", bytesOf),
 		{
 			Info{ID: "share_percent", Unit: snapshot.Percent, Kind: snapshot.Number, Nullable: true, Title: "%DEV", Right: true, Width: 5, Priority: 88, Help: "Share of the time that requests of the list spent in the device: who had it most."},
 			func(r NamedRow) snapshot.Value { return numberIf(r.Phases[event.PhaseDevice].Count > 0, r.Share) },
@@ -183,6 +183,14 @@ func listFields() []Field[NamedRow] {
 		{Info: Info{ID: "device_peaks", Kind: snapshot.List, Help: "Peaks of device_histogram where there are two or more for sure, with their share of the requests; empty: one, or not certain."}},
 		{Info: Info{ID: "total_peaks", Kind: snapshot.List, Help: "Those of total_histogram."}},
 	}
+}
+
+// bytesOf leaves discards out of what is moved: they would hide the rest.
+func bytesOf(r *Row) uint64 {
+	if r.By == ByOp {
+		return r.Bytes
+	}
+	return r.Moved
 }
 
 func count(id, title string, priority int, help string, of func(*Row) uint64) Field[NamedRow] {

@@ -117,3 +117,21 @@ func rangeOf(cells []heatCell) (first, last int) {
 	}
 	return first, last
 }
+
+// Bar is how many requests took from Lo to below Hi ns.
+type Bar struct{ Lo, Hi, Count uint64 }
+
+// Octaves are the times of a histogram, from the first octave in use to the last.
+func Octaves(times *snapshot.Histogram) []Bar {
+	var cell heatCell
+	for slot, n := range times {
+		cell[octaveOf(slot)] += n
+	}
+	first, last := rangeOf([]heatCell{cell})
+	var bars []Bar
+	for o := first; o <= last; o++ {
+		lo, hi := octaveBounds(o)
+		bars = append(bars, Bar{lo, hi, cell[o]})
+	}
+	return bars
+}

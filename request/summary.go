@@ -46,7 +46,7 @@ type Summary struct {
 	Folded    uint64 // requests whose process, cgroup and file are not told apart
 }
 
-// Sharing is who shared a device, the busiest first.
+// Sharing is who shared a device, the one with most of the time in it first.
 type Sharing struct {
 	Device  event.Dev
 	Issuers []Row
@@ -80,6 +80,7 @@ type Row struct {
 	Rest   bool // of all that could not be told apart
 	Others int  // of this many rows beyond the top ones
 
+	Moved uint64                // bytes read and written; Bytes has those discarded too
 	Kinds [event.OpKinds]uint64 // its requests, by kind
 	Share float64               // percent of the time in the device, of all of the list
 
@@ -97,14 +98,14 @@ func (c *Collector) Summary(o Options) *Summary {
 			s.Total.merge(&k, e)
 		}
 	}
-	s.Devices = c.set.rows(ByDevice, o.Top, all)
-	s.Processes = c.set.rows(ByProcess, o.Top, requests)
-	s.Cgroups = c.set.rows(ByCgroup, o.Top, requests)
-	s.Files = c.set.rows(ByFile, o.Top, requests)
-	s.Ops = c.set.rows(ByOp, 0, requests)
+	s.Devices = c.set.rows(ByDevice, event.PhaseTotal, o.Top, all)
+	s.Processes = c.set.rows(ByProcess, event.PhaseTotal, o.Top, requests)
+	s.Cgroups = c.set.rows(ByCgroup, event.PhaseTotal, o.Top, requests)
+	s.Files = c.set.rows(ByFile, event.PhaseTotal, o.Top, requests)
+	s.Ops = c.set.rows(ByOp, event.PhaseTotal, 0, requests)
 	for i := range s.Devices {
 		if d := &s.Devices[i]; d.Others == 0 && !d.Rest && !d.Stacked {
-			s.Issuers = append(s.Issuers, Sharing{d.Device, c.set.rows(ByProcess, o.Top, func(k *Key) bool {
+			s.Issuers = append(s.Issuers, Sharing{d.Device, c.set.rows(ByProcess, event.PhaseDevice, o.Top, func(k *Key) bool {
 				return !k.Stacked && diskOf(k) == d.Device
 			})})
 		}
@@ -133,8 +134,8 @@ func rowKey(by By, k *Key) Key {
 	return r
 }
 
-// rows rolls up the entries whose keys are wanted, and ranks the rows.
-func (s *Set) rows(by By, top int, want func(*Key) bool) []Row {
+// rows rolls up the entries whose keys are wanted, and ranks the rows by the time of a phase.
+func (s *Set) rows(by By, phase event.Phase, top int, want func(*Key) bool) []Row {
 	grouped := map[Key]*Row{}
 	for k, e := range s.entries {
 		if !want(&k) {
@@ -148,7 +149,7 @@ func (s *Set) rows(by By, top int, want func(*Key) bool) []Row {
 		}
 		r.merge(&k, e)
 	}
-	rows := slices.SortedFunc(maps.Values(grouped), rank)
+	rows := slices.SortedFunc(maps.Values(grouped), func(a, b *Row) int { return rank(a, b, phase) })
 	shares(rows)
 	return cutOff(rows, top)
 }
@@ -156,6 +157,9 @@ func (s *Set) rows(by By, top int, want func(*Key) bool) []Row {
 func (r *Row) merge(k *Key, e *Entry) {
 	r.Sum.Merge(&e.Sum)
 	r.Kinds[min(k.Op, event.KindOther)] += e.Count
+	if k.Op == event.KindRead || k.Op == event.KindWrite {
+		r.Moved += e.Bytes
+	}
 	switch r.By {
 	case ByProcess:
 		// Of equal ones the first by name: the order of a map must not show.
@@ -180,11 +184,11 @@ func shares(rows []*Row) {
 	}
 }
 
-// rank puts those first whose requests took longest together; what is not told apart comes last.
-func rank(a, b *Row) int {
+// rank puts those first that have most of a phase's time; what is not told apart comes last.
+func rank(a, b *Row, p event.Phase) int {
 	return cmp.Or(
 		-cmp.Compare(one(!a.Rest), one(!b.Rest)),
-		-cmp.Compare(a.Phases[event.PhaseTotal].NS, b.Phases[event.PhaseTotal].NS),
+		-cmp.Compare(a.Phases[p].NS, b.Phases[p].NS),
 		-cmp.Compare(a.Bytes, b.Bytes),
 		-cmp.Compare(a.Count, b.Count),
 		cmp.Compare(a.Op, b.Op),
@@ -222,6 +226,7 @@ func (r *Row) fold(other *Row) {
 	for k, n := range other.Kinds {
 		r.Kinds[k] += n
 	}
+	r.Moved += other.Moved
 	r.Share += other.Share
 	r.Others++
 }
