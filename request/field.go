@@ -61,6 +61,22 @@ type Clock struct {
 	Epoch time.Time // of Zero by the wall clock; zero: not known
 }
 
+// Lines makes lines of requests. A Clock without Zero is set by the first one.
+type Lines struct {
+	Names Names
+	Clock Clock
+}
+
+// Of is a request's line.
+func (l *Lines) Of(o *event.IO) Line {
+	line := Line{IO: o, Names: l.Names}
+	if l.Clock.Zero == 0 {
+		l.Clock.Zero = line.End()
+	}
+	line.Clock = l.Clock
+	return line
+}
+
 // Line is a request with what names it.
 type Line struct {
 	*event.IO
@@ -160,7 +176,8 @@ func duration(ns uint64, ok bool) snapshot.Value { return integerIf(ok, ns) }
 
 func instant(ns uint64) snapshot.Value { return integerIf(ns != 0, ns) }
 
-func device(names Names, dev event.Dev) snapshot.Value {
+// DeviceValue is the name of a device, or its number where there is none.
+func DeviceValue(names Names, dev event.Dev) snapshot.Value {
 	if dev == 0 {
 		return snapshot.Value{}
 	}

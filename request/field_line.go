@@ -78,7 +78,7 @@ var LineFields = []Field[Line]{
 	},
 	{
 		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 10, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3."},
-		func(l Line) snapshot.Value { return device(l.Names, l.Dev) },
+		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Dev) },
 	},
 	{
 		Info{ID: "device_number", Kind: snapshot.Text, Nullable: true, Title: "MAJ:MIN", Width: 7, Priority: 11, Help: "Its device number, as major:minor."},
@@ -86,11 +86,11 @@ var LineFields = []Field[Line]{
 	},
 	{
 		Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 8, Priority: 12, Help: "Whole disk."},
-		func(l Line) snapshot.Value { return device(l.Names, l.Disk) },
+		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Disk) },
 	},
 	{
 		Info{ID: "top_device", Kind: snapshot.Text, Nullable: true, Help: "Stacked device to which it was submitted first; null if to none."},
-		func(l Line) snapshot.Value { return device(l.Names, l.Top) },
+		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Top) },
 	},
 	{
 		Info{ID: "sector", Kind: snapshot.Integer, Nullable: true, Title: "SECTOR", Default: true, Right: true, Width: 11, Priority: 70, Help: "Where it begins on the whole disk, in sectors of 512 bytes; unknown for flushes, which have no place."},

@@ -40,7 +40,7 @@ func keyFields() []Field[NamedRow] {
 				if !r.named(ByDevice) {
 					return snapshot.Value{}
 				}
-				return device(r.Names, r.Device)
+				return DeviceValue(r.Names, r.Device)
 			},
 		},
 		{

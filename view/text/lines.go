@@ -24,8 +24,7 @@ type LineOptions struct {
 // Lines lists block requests, one a line, as they complete.
 type Lines struct {
 	out     *bufio.Writer
-	names   request.Names
-	clock   request.Clock
+	lines   request.Lines
 	o       LineOptions
 	columns []*lineColumn
 }
@@ -42,7 +41,7 @@ func NewLines(w io.Writer, names request.Names, clock request.Clock, o LineOptio
 	if err != nil {
 		return nil, err
 	}
-	return &Lines{out: bufio.NewWriter(w), names: names, clock: clock, o: o, columns: lineLayout(fields, o.Width)}, nil
+	return &Lines{out: bufio.NewWriter(w), lines: request.Lines{Names: names, Clock: clock}, o: o, columns: lineLayout(fields, o.Width)}, nil
 }
 
 // lineLayout puts the columns that take what space is left last. What comes is not known yet, so
@@ -96,11 +95,7 @@ func (l *Lines) Header() error {
 
 // Write lists a request.
 func (l *Lines) Write(o *event.IO) error {
-	line := request.Line{IO: o, Names: l.names, Clock: l.clock}
-	if l.clock.Zero == 0 {
-		l.clock.Zero = line.End()
-		line.Clock = l.clock
-	}
+	line := l.lines.Of(o)
 	cells := make([]string, len(l.columns))
 	for i, c := range l.columns {
 		cells[i] = l.cell(c, line)
