@@ -2,11 +2,7 @@
 
 package json
 
-import (
-	"math"
-
-	"github.com/iowitness/iowitness/snapshot"
-)
+import "github.com/iowitness/iowitness/snapshot"
 
 // composed makes the values that are more than a number or a name.
 var composed = map[string]func(*snapshot.Row) any{
@@ -58,18 +54,16 @@ func sampled(r *snapshot.Row) any {
 	return object{{"seen", r.Sampled.Seen}, {"of", r.Sampled.Of}}
 }
 
-func histogram(r *snapshot.Row) any {
+func histogram(r *snapshot.Row) any { return slots(&r.Hist) }
+
+func slots(h *snapshot.Histogram) []any {
 	slots := []any{}
-	for slot, n := range r.Hist {
+	for slot, n := range h {
 		if n == 0 {
 			continue
 		}
 		lo, hi := snapshot.Bounds(slot)
-		var below any = hi
-		if hi == math.MaxUint64 {
-			below = nil
-		}
-		slots = append(slots, object{{"ge_ns", lo}, {"lt_ns", below}, {"count", n}})
+		slots = append(slots, object{{"ge_ns", lo}, {"lt_ns", limitOrNil(hi)}, {"count", n}})
 	}
 	return slots
 }

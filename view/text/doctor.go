@@ -14,7 +14,7 @@ import (
 
 // Doctor shows a diagnosis.
 func Doctor(w io.Writer, r *diagnosis.Report, o Options) error {
-	d := doctorText{width: o.Width}
+	d := page{width: o.Width}
 	d.head(r)
 	d.means(r.Means)
 	d.functions(r.Functions)
@@ -33,18 +33,18 @@ func Doctor(w io.Writer, r *diagnosis.Report, o Options) error {
 	return b.Flush()
 }
 
-// doctorText is the page as it grows.
-type doctorText struct {
+// page is a report as it grows.
+type page struct {
 	width int
 	lines []line
 }
 
 // add is for a line that may be as wide as the terminal.
-func (d *doctorText) add(text string, st style) {
+func (d *page) add(text string, st style) {
 	d.lines = append(d.lines, line{cut(text, d.width), st})
 }
 
-func (d *doctorText) section(title string) {
+func (d *page) section(title string) {
 	d.add("", plain)
 	d.add(title, bold)
 }
@@ -53,7 +53,7 @@ func (d *doctorText) section(title string) {
 const leastHang = 24
 
 // hang writes a text beside what begins its first line, broken within its own margin.
-func (d *doctorText) hang(first, text string, st style) {
+func (d *page) hang(first, text string, st style) {
 	margin := columnsOf(first)
 	room := d.width - margin
 	if d.width > 0 && room < leastHang {
@@ -74,7 +74,7 @@ func (d *doctorText) hang(first, text string, st style) {
 	}
 }
 
-func (d *doctorText) head(r *diagnosis.Report) {
+func (d *page) head(r *diagnosis.Report) {
 	release := "unknown"
 	if r.Kernel != "" {
 		release = quote(r.Kernel)
@@ -104,7 +104,7 @@ var verdictWords = map[diagnosis.Verdict]string{
 	diagnosis.Usable: "works", diagnosis.Unusable: "no", diagnosis.Untried: "?",
 }
 
-func (d *doctorText) means(means []diagnosis.Means) {
+func (d *page) means(means []diagnosis.Means) {
 	d.section("means, best first")
 	for i := range means {
 		m := &means[i]
@@ -126,7 +126,7 @@ func (d *doctorText) means(means []diagnosis.Means) {
 	}
 }
 
-func (d *doctorText) functions(functions []diagnosis.Function) {
+func (d *page) functions(functions []diagnosis.Function) {
 	if len(functions) == 0 {
 		return
 	}
@@ -173,7 +173,7 @@ func functionText(f *diagnosis.Function, some bool) string {
 	return strings.Join(parts, "; ")
 }
 
-func (d *doctorText) facts(facts []diagnosis.Fact) {
+func (d *page) facts(facts []diagnosis.Fact) {
 	d.section("facts")
 	widest := 0
 	for i := range diagnosis.FactTable {

@@ -165,6 +165,14 @@ func ascii(s string) string {
 			return '|'
 		case r == 'µ':
 			return 'u'
+		case r == '→':
+			return '>'
+		case r == '░':
+			return '.'
+		case r == '▒':
+			return ':'
+		case r == '▓':
+			return '+'
 		case r == '×':
 			return 'x'
 		case r >= '▉' && r <= '▏' || r == '█':
