@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"kmod":                    {"kernel"},
 	"tracefs":                 {"kernel"},
 	"bench":                   {},
+	"blktrace":                {"event"},
 	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
 }
 

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blktrace
+
+import (
+	"slices"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// complete is for a request or a part of it; in blktrace's files for a bio, too.
+func (l *life) complete(t *trace) {
+	l.disk(t.dev).completed = true
+	if t.bytes == 0 && classOf(t.op) != classOther {
+		l.completeEmpty(t)
+		return
+	}
+	fits := func(s *span) bool { return s.class == classOther || s.left >= t.bytes && s.left > 0 }
+	s := l.locate(t, func(s *span) bool { return s.driver && fits(s) })
+	if s == nil { // its issue was not recorded, or it failed before
+		s = l.locate(t, func(s *span) bool { return s.request && fits(s) })
+	}
+	if s == nil {
+		s = l.locate(t, func(s *span) bool { return !s.request && fits(s) })
+	}
+	if s == nil {
+		l.counts.Unmatched++
+		return
+	}
+	l.part(s, t)
+}
+
+// part takes what has completed off a request, which goes on at the sector behind it.
+func (l *life) part(s *span, t *trace) {
+	l.fail(s, t.err)
+	if t.bytes < s.left && s.class != classOther {
+		l.open.change(s, func() {
+			s.begin += t.bytes / sectorBytes
+			s.left -= t.bytes
+		})
+		l.open.touch(s, t.at)
+		return
+	}
+	l.ended.put(l.keyOf(t), t.at)
+	l.finish(s, t.at)
+}
+
+func (l *life) fail(s *span, err int32) {
+	if s.io.Error == 0 {
+		s.io.Error = err
+	}
+}
+
+// completeEmpty is for a flush, and for the end of a sequence of flushes around
+// a write, whose data has completed before.
+func (l *life) completeEmpty(t *trace) {
+	k := l.keyOf(t)
+	for i, s := range l.held {
+		if s.beginKey() == k && recent(s.last, t.at) {
+			l.counts.FlushEnds++
+			l.fail(s, t.err)
+			l.release(i)
+			return
+		}
+	}
+	empty := func(s *span) bool { return s.left == 0 }
+	s := l.locate(t, func(s *span) bool { return s.driver && empty(s) })
+	if s == nil {
+		s = l.locate(t, empty)
+	}
+	if s != nil {
+		l.ended.put(k, t.at)
+		l.fail(s, t.err)
+		l.finish(s, t.at)
+		return
+	}
+	if at, ok := l.ended.get(k); ok && recent(at, t.at) && t.err == 0 {
+		l.counts.FlushEnds++
+		return
+	}
+	l.counts.Unmatched++
+}
+
+func recent(before, now uint64) bool { return now < before || now-before < soon }
+
+// bioComplete is for a bio of a device without requests, or one that was remapped.
+func (l *life) bioComplete(t *trace) {
+	l.disk(t.dev).completed = true
+	s := l.locate(t, func(s *span) bool { return !s.request && s.left == t.bytes })
+	if s == nil && t.bytes == 0 { // some drivers have moved its sector to its end
+		s = find(l.open.ends, l.keyOf(t), 0, func(s *span) bool { return !s.request })
+	}
+	if s == nil {
+		l.counts.Unmatched++
+		return
+	}
+	l.fail(s, t.err)
+	l.finish(s, t.at)
+}
+
+// done is for block_io_done, which follows the last completion and has no size.
+func (l *life) done(t *trace) {
+	l.disk(t.dev).completed = true
+	k := l.keyOf(t)
+	if at, ok := l.ended.get(k); ok && recent(at, t.at) {
+		l.ended.remove(k)
+		return
+	}
+	s := l.locate(t, func(s *span) bool { return s.driver })
+	if s == nil {
+		s = l.locate(t, func(s *span) bool { return s.request && s.started })
+	}
+	if s == nil {
+		l.counts.Unmatched++
+		return
+	}
+	l.finish(s, t.at)
+}
+
+// finish ends a span. If it may be a write within a sequence of flushes, it is
+// held for a while: the sequence can still fail.
+func (l *life) finish(s *span, at uint64) {
+	l.close(s)
+	s.io.Completed = at
+	s.last = max(s.last, at)
+	if s.silent {
+		for _, waiting := range l.flushes[s.io.Disk] {
+			if waiting.io.Issued == s.io.Issued {
+				l.fail(waiting, s.io.Error)
+			}
+		}
+		return
+	}
+	if !s.request && s.follows {
+		s.io.Flags |= event.IOSequential
+	}
+	if s.request && s.left > 0 && s.io.Op&(reqPreflush|reqFUA) != 0 {
+		l.held = append(l.held, s)
+		return
+	}
+	l.say(s)
+}
+
+func (l *life) release(i int) {
+	s := l.held[i]
+	l.held = slices.Delete(l.held, i, i+1)
+	l.say(s)
+}
+
+// awaitFlush notes who asks for a flush of the device's cache.
+func (l *life) awaitFlush(s *span) {
+	if s.io.Op&reqPreflush == 0 || s.class == classFlush {
+		return
+	}
+	waiting := slices.DeleteFunc(l.flushes[s.io.Disk], func(o *span) bool { return !o.open || o.io.Issued != 0 && o.left > 0 })
+	l.flushes[s.io.Disk] = append(waiting, s)
+}
+
+// flushIssued gives those who wait for nothing but a flush the instant at which
+// the driver had it: one flush request serves all of them. Else it is told by
+// itself, as that of the first who waits for it before a write.
+func (l *life) flushIssued(flush *span) {
+	var writer *span
+	for _, s := range l.flushes[flush.io.Disk] {
+		switch {
+		case !s.open || s.io.Issued != 0:
+		case s.left == 0:
+			s.io.Issued, s.io.Depth = flush.io.Issued, flush.io.Depth
+			flush.silent = true
+		case writer == nil:
+			writer = s
+		}
+	}
+	switch {
+	case flush.silent:
+		l.counts.Flushes++
+	case writer != nil && flush.io.Owner != writer.io.Owner:
+		if flush.io.Carrier == (event.Task{}) {
+			flush.io.Carrier = flush.io.Owner
+		}
+		flush.io.Owner = writer.io.Owner
+	}
+}

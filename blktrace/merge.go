@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blktrace
+
+import (
+	"container/heap"
+	"errors"
+	"io"
+)
+
+// window is how many actions are put in order of time at once: files of
+// different CPUs are merged, and within one a later action may come first.
+const window = 1024
+
+// input is a file and the action that is read next.
+type input struct {
+	source source
+	head   trace
+	latest uint64
+}
+
+// advance reads up to the next action on a bio or request; false at the end or
+// at an error. Notes are taken as they are read: their time is not always of
+// the same clock.
+func (in *input) advance(counts *Counts, n *notes) (bool, error) {
+	for {
+		if err := in.source.next(&in.head); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return false, err
+		}
+		counts.Actions[in.head.action]++
+		counts.Missing += in.head.missing
+		if !n.take(&in.head) {
+			break
+		}
+	}
+	counts.Events++
+	if in.head.at < in.latest {
+		counts.OutOfOrder++
+	}
+	in.latest = max(in.latest, in.head.at)
+	n.name(&in.head)
+	return true, nil
+}
+
+// inputs is a heap by the time of the next action.
+type inputs []*input
+
+func (h inputs) Len() int           { return len(h) }
+func (h inputs) Less(i, j int) bool { return h[i].head.at < h[j].head.at }
+func (h inputs) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *inputs) Push(x any)        { *h = append(*h, x.(*input)) }
+func (h *inputs) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// sorter is a heap of actions by time, and of those at one instant as they came.
+type sorter []sorted
+
+type sorted struct {
+	trace  trace
+	serial uint64
+}
+
+func (h sorter) Len() int { return len(h) }
+func (h sorter) Less(i, j int) bool {
+	if h[i].trace.at != h[j].trace.at {
+		return h[i].trace.at < h[j].trace.at
+	}
+	return h[i].serial < h[j].serial
+}
+func (h sorter) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *sorter) Push(x any)   { *h = append(*h, x.(sorted)) }
+func (h *sorter) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// merge gives the actions of all files in order of their time.
+func (r *Reader) merge(counts *Counts, take func(*trace)) error {
+	var (
+		heads  inputs
+		notes  = notes{names: map[uint32]string{}}
+		errs   []error
+		serial uint64
+	)
+	advance := func(in *input) bool {
+		ok, err := in.advance(counts, &notes)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return ok
+	}
+	for _, in := range r.inputs {
+		if advance(in) {
+			heads = append(heads, in)
+		}
+	}
+	heap.Init(&heads)
+	order := newOrder(take)
+	for len(heads) > 0 {
+		serial++
+		order.put(heads[0].head, serial)
+		if advance(heads[0]) {
+			heap.Fix(&heads, 0)
+		} else {
+			heap.Pop(&heads)
+		}
+	}
+	order.flush()
+	if order.shift == 0 { // else the instants begin at 0, which those of notes do not
+		counts.Began, counts.BeganAt = notes.wall, notes.wallAt
+	}
+	return errors.Join(errs...)
+}
+
+// order puts actions in order within the window.
+type order struct {
+	sorter sorter
+	take   func(*trace)
+	begun  bool
+	shift  uint64
+}
+
+func newOrder(take func(*trace)) *order { return &order{take: take} }
+
+func (o *order) put(t trace, serial uint64) {
+	heap.Push(&o.sorter, sorted{t, serial})
+	if len(o.sorter) > window {
+		o.give()
+	}
+}
+
+// give passes the earliest action on. A merged file begins at 0, which in an IO
+// means that an instant is not known: there, all instants are 1 ns later.
+func (o *order) give() {
+	t := heap.Pop(&o.sorter).(sorted).trace
+	if !o.begun {
+		o.begun = true
+		if t.at == 0 {
+			o.shift = 1
+		}
+	}
+	t.at += o.shift
+	o.take(&t)
+}
+
+func (o *order) flush() {
+	for len(o.sorter) > 0 {
+		o.give()
+	}
+}

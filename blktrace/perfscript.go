@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blktrace
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// maxLine bounds a line: no event of the block layer is that long.
+const maxLine = 1 << 20
+
+// textReader reads the text of perf script, or of the tracing file system.
+type textReader struct {
+	name    string
+	in      *bufio.Scanner
+	line    uint64
+	skipped uint64 // events of others, and lines that are none
+	lost    uint64 // events, as the text says
+	found   bool
+}
+
+func newTextReader(name string, in *bufio.Reader) *textReader {
+	s := bufio.NewScanner(in)
+	s.Buffer(make([]byte, 0, 64<<10), maxLine)
+	return &textReader{name: name, in: s}
+}
+
+// next reads lines up to an event of the block layer; io.EOF at the end of the text.
+func (r *textReader) next(t *trace) error {
+	for r.in.Scan() {
+		r.line++
+		ok, err := r.parse(t, strings.TrimSuffix(r.in.Text(), "\r"))
+		if err != nil {
+			return fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
+		}
+		if ok {
+			r.found = true
+			t.missing, r.lost = r.lost, 0
+			return nil
+		}
+	}
+	if err := r.in.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s: line %d: longer than %d bytes", r.name, r.line+1, maxLine)
+	} else if err != nil {
+		return fmt.Errorf("%s: line %d: %w", r.name, r.line+1, err)
+	}
+	if !r.found {
+		return fmt.Errorf("%s: none of its %d lines is an event of the block layer as perf script prints it", r.name, r.line)
+	}
+	return io.EOF
+}
+
+// parse says whether a line is an event of the block layer, and reads it.
+func (r *textReader) parse(t *trace, line string) (bool, error) {
+	if text := strings.TrimSpace(line); text == "" || text[0] == '#' {
+		return false, nil
+	}
+	head, name, payload, ok := findEvent(line)
+	if !ok {
+		r.other(line)
+		return false, nil
+	}
+	event := textEvents[name]
+	*t = trace{action: event.action, ofRequest: event.request}
+	if err := parseHead(t, head); err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := event.parse(t, &cursor{strings.TrimSpace(payload)}); err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	if t.sector == noSector {
+		t.sector = 0
+	}
+	return true, nil
+}
+
+// other is for lines that are no event of ours: lost events are counted, and a stack's entries are nothing.
+func (r *textReader) other(line string) {
+	if n, ok := lostEvents(line); ok {
+		r.lost += n
+		return
+	}
+	fields := strings.Fields(line)
+	if _, err := strconv.ParseUint(fields[0], 16, 64); err == nil && len(fields[0]) >= 8 && (line[0] == ' ' || line[0] == '\t') {
+		return
+	}
+	r.skipped++
+}
+
+// lostEvents reads "PERF_RECORD_LOST lost 12" of perf and "[LOST 12 EVENTS]" of the tracing file system.
+func lostEvents(line string) (uint64, bool) {
+	for _, mark := range []string{"PERF_RECORD_LOST lost ", "[LOST "} {
+		if _, rest, ok := strings.Cut(line, mark); ok {
+			number, _, _ := strings.Cut(rest, " ")
+			n, err := strconv.ParseUint(number, 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// findEvent finds the name of an event of the block layer. A process may have
+// one as its own name: that of the event is behind the time of day.
+func findEvent(line string) (head, name, payload string, ok bool) {
+	for from := 0; ; {
+		at := strings.Index(line[from:], "block_")
+		if at < 0 {
+			return head, name, payload, ok
+		}
+		at += from
+		from = at + 1
+		begin := at
+		if strings.HasSuffix(line[:at], "block:") {
+			begin -= len("block:")
+		}
+		if begin > 0 && line[begin-1] != ' ' && line[begin-1] != '\t' {
+			continue
+		}
+		word, rest, colon := strings.Cut(line[at:], ":")
+		if _, known := textEvents[word]; !known || !colon {
+			continue
+		}
+		if timed := hasTime(line[:begin]); timed || !ok {
+			head, name, payload, ok = line[:begin], word, rest, true
+			if timed {
+				return head, name, payload, ok
+			}
+		}
+	}
+}
+
+func hasTime(head string) bool {
+	fields := strings.Fields(head)
+	for i := len(fields) - 1; i >= 0 && i >= len(fields)-2; i-- {
+		if _, ok := parseTime(fields[i]); ok {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	errNoTime = errors.New("no time stamp before the event's name: let perf script print it, by -F +time")
+	errHead   = errors.New("what precedes the event's name is not understood: let perf script print comm,tid,cpu,time,event,trace")
+)
+
+// parseHead reads what precedes an event's name: the process, its ids, the CPU
+// and the time of day. The process's name may have spaces, so it is read from its end.
+func parseHead(t *trace, head string) error {
+	fields := strings.Fields(head)
+	last := len(fields) - 1
+	if last >= 1 { // perf can print the event's period between time and name
+		if _, err := strconv.ParseUint(fields[last], 10, 64); err == nil {
+			last--
+		}
+	}
+	if last < 0 {
+		return errNoTime
+	}
+	at, ok := parseTime(fields[last])
+	if !ok {
+		return errNoTime
+	}
+	t.at = at
+	fields = fields[:last]
+	fields, err := parseCPU(t, fields)
+	if err != nil {
+		return err
+	}
+	return parseTask(t, head, fields)
+}
+
+// parseCPU takes "[001]" off the end, and the flags that the tracing file system prints behind it.
+func parseCPU(t *trace, fields []string) ([]string, error) {
+	for back := 1; back <= 2 && back <= len(fields); back++ {
+		word := fields[len(fields)-back]
+		if len(word) < 3 || word[0] != '[' || word[len(word)-1] != ']' {
+			continue
+		}
+		cpu, err := strconv.ParseUint(word[1:len(word)-1], 10, 32)
+		if err != nil {
+			continue
+		}
+		t.cpu = uint32(cpu)
+		return fields[:len(fields)-back], nil
+	}
+	return fields, nil
+}
+
+// parseTask reads "comm 123", "comm 123/125", "comm-123" or "comm".
+func parseTask(t *trace, head string, fields []string) error {
+	if len(fields) == 0 {
+		return nil // only the time was printed
+	}
+	last := fields[len(fields)-1]
+	end := strings.LastIndex(head, last)
+	if pid, tid, ok := parseIDs(last); ok {
+		t.task = event.Task{PID: pid, TID: tid, Comm: strings.TrimSpace(head[:end])}
+		return nil
+	}
+	comm := strings.TrimSpace(head[:end+len(last)])
+	if dash := strings.LastIndexByte(comm, '-'); dash > 0 {
+		if pid, tid, ok := parseIDs(comm[dash+1:]); ok {
+			t.task = event.Task{PID: pid, TID: tid, Comm: comm[:dash]}
+			return nil
+		}
+	}
+	if _, ok := parseTime(last); ok || strings.ContainsAny(last, "[]") && strings.Contains(last, ":") {
+		return errHead
+	}
+	t.task.Comm = comm
+	return nil
+}
+
+// parseIDs reads "tid" or "pid/tid". An id of -1 is of a process that had ended: it is not known.
+func parseIDs(word string) (pid, tid uint32, ok bool) {
+	first, second, both := strings.Cut(word, "/")
+	p, ok := parseID(first)
+	if !ok || !both {
+		return p, p, ok
+	}
+	q, ok := parseID(second)
+	return p, q, ok
+}
+
+func parseID(word string) (uint32, bool) {
+	if word == "-1" {
+		return 0, true
+	}
+	n, err := strconv.ParseUint(word, 10, 31)
+	return uint32(n), err == nil
+}
+
+// parseTime reads "123.456789:", of up to 9 digits behind the point, which is a comma in some languages.
+func parseTime(word string) (uint64, bool) {
+	word, ok := strings.CutSuffix(word, ":")
+	if !ok {
+		return 0, false
+	}
+	point := strings.IndexAny(word, ".,")
+	if point < 1 || len(word)-point-1 < 3 || len(word)-point-1 > 9 {
+		return 0, false
+	}
+	seconds, err := strconv.ParseUint(word[:point], 10, 33)
+	if err != nil {
+		return 0, false
+	}
+	digits := word[point+1:]
+	rest, err := strconv.ParseUint(digits+strings.Repeat("0", 9-len(digits)), 10, 64)
+	return seconds*1e9 + rest, err == nil
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package blktrace
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// Reader reads one recording, which may be of several files.
+type Reader struct {
+	files  []*os.File
+	inputs []*input
+	format string
+}
+
+// source gives the actions of one file, in its own order; io.EOF after the last one.
+type source interface {
+	next(t *trace) error
+}
+
+// perCPU is the name that blktrace gives to the file of a CPU.
+var perCPU = regexp.MustCompile(`^(.+\.blktrace\.)\d+$`)
+
+// Open opens a recording: one of the files that blktrace wrote for each CPU or
+// the name that they have in common, of which all are read; a directory of such
+// files, of whichever devices; a file that blkparse has merged; the text of perf
+// script. "-" is standard input. What a file is, is told by what is in it.
+// Errors are sentences.
+func Open(path string) (*Reader, error) {
+	if path == "-" {
+		return newReader([]string{"standard input"}, []*os.File{os.Stdin})
+	}
+	names, err := filesOf(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return newReader(names, files)
+}
+
+func filesOf(path string) ([]string, error) {
+	about, err := os.Stat(path)
+	switch {
+	case err == nil && about.IsDir():
+		return cpuFiles(path, "", path)
+	case err == nil:
+		if m := perCPU.FindStringSubmatch(filepath.Base(path)); m != nil {
+			return cpuFiles(filepath.Dir(path), m[1], path)
+		}
+		return []string{path}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		if names, err := cpuFiles(filepath.Dir(path), filepath.Base(path)+".blktrace.", path); err == nil {
+			return names, nil
+		}
+		return nil, fmt.Errorf("%s: there is neither such a file nor %s.blktrace.0", path, path)
+	}
+	return nil, err
+}
+
+// cpuFiles are the files in a directory that blktrace has named, with a common beginning.
+func cpuFiles(directory, prefix, asked string) ([]string, error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		m := perCPU.FindStringSubmatch(e.Name())
+		if m != nil && (prefix == "" || m[1] == prefix) && !e.IsDir() {
+			names = append(names, filepath.Join(directory, e.Name()))
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no files of blktrace's are there (NAME.blktrace.0 and so on)", asked)
+	}
+	sort.Strings(names)
+	return names, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+func newReader(names []string, files []*os.File) (*Reader, error) {
+	r := &Reader{files: files}
+	for i, f := range files {
+		in := bufio.NewReaderSize(f, 64<<10)
+		s, err := r.detect(names[i], in, len(files) > 1)
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		if s != nil {
+			r.inputs = append(r.inputs, &input{source: s})
+		}
+	}
+	if len(r.inputs) == 0 {
+		closeAll(files)
+		return nil, fmt.Errorf("%s: nothing was recorded: the file is empty", names[0])
+	}
+	return r, nil
+}
+
+// Format says what the recording is: "blktrace" or "perf script".
+func (r *Reader) Format() string { return r.format }
+
+// kinds are files that are often taken for a recording that can be read, and what to do with them.
+var kinds = []struct {
+	head   string
+	advice string
+}{
+	{"PERFILE2", "perf's own file: print it by \"perf script -i FILE\" and import the text"},
+	{"\x17\x08\x44tracing", "trace-cmd's own file: print it by \"trace-cmd report FILE\" and import the text"},
+	{"\x1f\x8b", "compressed by gzip: unpack it first"},
+	{"\xfd7zXZ", "compressed by xz: unpack it first"},
+	{"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"},
+}
+
+// detect tells by its first bytes what a file is; nil if it is empty, as the file of an idle CPU is.
+func (r *Reader) detect(name string, in *bufio.Reader, oneOfMany bool) (source, error) {
+	head, err := in.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(head) == 0 {
+		return nil, nil
+	}
+	if orderOf(head) != nil {
+		r.format = "blktrace"
+		return newBinaryReader(name, in), nil
+	}
+	for _, k := range kinds {
+		if bytes.HasPrefix(head, []byte(k.head)) {
+			return nil, fmt.Errorf("%s: %s", name, k.advice)
+		}
+	}
+	if oneOfMany || bytes.IndexByte(head, 0) >= 0 {
+		return nil, fmt.Errorf("%s: byte 0: neither a file of blktrace's nor text of perf script", name)
+	}
+	r.format = "perf script"
+	return newTextReader(name, in), nil
+}
+
+// Close is for a recording that is not read.
+func (r *Reader) Close() { closeAll(r.files) }
+
+// Read tells each IO when it has ended, about in that order, and those that
+// did not end last; an IO is the callee's to keep. It closes the recording. If a file is damaged, all before that
+// place, and all of the other files, is told; the error has the byte or line.
+func (r *Reader) Read(tell func(*event.IO)) (Counts, error) {
+	defer r.Close()
+	var counts Counts
+	l := newLife(&counts, tell)
+	err := r.merge(&counts, l.take)
+	l.end()
+	for _, in := range r.inputs {
+		if text, ok := in.source.(*textReader); ok {
+			counts.Skipped += text.skipped
+			counts.Missing += text.lost
+		}
+	}
+	return counts, err
+}
+
