@@ -271,7 +271,7 @@ struct phase_sum {
 	__u64 max;
 };
 
-#define SIZE_SLOTS 24		/* powers of two of bytes: below 512, 512 and on */
+#define SIZE_SLOTS 24		/* of bytes: up to 512, up to 1,024 and so forth */
 
 struct io_sum {
 	struct task_id owner;	/* the first thread's */
@@ -290,6 +290,7 @@ struct io_count {
 	__u64 completed;
 	__u64 unmatched;	/* completions of requests that began before, or found no memory */
 	__u64 flush_ends;	/* second completions, which close a flush */
+	__u64 absorbed;		/* requests that became a part of another one */
 	__u64 other_context;	/* completed, and submitted by somebody else than the owner */
 };
 

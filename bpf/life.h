@@ -105,7 +105,7 @@ INLINE void queue_bio(struct bio *bio)
 			put_page_owner(&life, bio, (life.op & REQ_OP_MASK) == REQ_OP_WRITE);
 	}
 	if (same_task(&life.owner, &life.carrier))
-		life.carrier.tid = life.carrier.tgid = 0;
+		__builtin_memset(&life.carrier, 0, sizeof(life.carrier));
 	life.dev = dev_of_bio(bio);
 	disk = disk_of_bio(bio);
 	life.disk = number_of(disk);
@@ -259,6 +259,15 @@ INLINE void issue_request(struct request *rq)
 	life = life_of(rq, true);
 	if (life && !life->issued)
 		begin_device(life, rq, disk, now);
+}
+
+/* What was a request goes on as bios of another one, with which they end. */
+INLINE void absorb_request(void)
+{
+	struct io_count *count = this_count();
+
+	if (epoch && count)
+		count->absorbed++;
 }
 
 INLINE void requeue_request(struct request *rq)

@@ -23,7 +23,7 @@ INLINE void add_phase(struct io_sum *sum, enum io_phase phase, __u64 from, __u64
 
 INLINE __u32 size_slot(__u32 bytes)
 {
-	__u32 slot = bytes < 512 ? 0 : log2_u64(bytes) - 8;
+	__u32 slot = bytes <= 512 ? 0 : log2_u64(bytes - 1) - 8;
 
 	return slot < SIZE_SLOTS ? slot : SIZE_SLOTS - 1;
 }
@@ -43,11 +43,19 @@ INLINE __u64 first_instant(struct io_life *life)
 	return life->inserted ? life->inserted : life->issued;
 }
 
+/* A write of nothing that flushes first is how file systems ask for a flush. */
+INLINE __u16 kind_of(struct io_life *life)
+{
+	if (!life->bytes && life->op & REQ_PREFLUSH)
+		return REQ_OP_FLUSH;
+	return life->op & REQ_OP_MASK;
+}
+
 INLINE struct io_sum *sum_of(struct io_life *life)
 {
 	struct io_key key = {
 		.cgroup = life->cgroup, .ino = life->ino, .file_dev = life->file_dev, .dev = life->dev, .disk = life->disk,
-		.tgid = life->owner.tgid, .op = life->op & REQ_OP_MASK, .flags = life->flags & IO_BIO,
+		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & IO_BIO,
 	};
 	struct io_sum *sum = bpf_map_lookup_elem(&sums, &key);
 
@@ -74,7 +82,8 @@ SUBPROGRAM int sum_up(struct io_life *life)
 		return 0;
 	__sync_fetch_and_add(&sum->count, 1);
 	__sync_fetch_and_add(&sum->bytes, life->bytes);
-	__sync_fetch_and_add(&sum->sizes[size_slot(life->bytes)], 1);
+	if ((life->op & REQ_OP_MASK) <= REQ_OP_WRITE && life->bytes)
+		__sync_fetch_and_add(&sum->sizes[size_slot(life->bytes)], 1);
 	if (life->error)
 		__sync_fetch_and_add(&sum->errors, 1);
 	if (life->merged)
@@ -90,6 +99,8 @@ SUBPROGRAM int sum_up(struct io_life *life)
 		__sync_fetch_and_add(&sum->depth_count, 1);
 		if (life->depth > sum->depth_max)
 			sum->depth_max = life->depth;
+	}
+	if (life->depth && life->bytes) {
 		__sync_fetch_and_add(&sum->sequenced, 1);
 		if (life->flags & IO_SEQUENTIAL)
 			__sync_fetch_and_add(&sum->sequential, 1);

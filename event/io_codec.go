@@ -28,7 +28,7 @@ type IOKey struct {
 // PhaseSum adds up a phase of requests.
 type PhaseSum struct{ Count, NS, Max uint64 }
 
-// SizeSlots are powers of two of bytes: below 512, from 512 on, and so forth.
+// SizeSlots are of bytes: up to 512, up to 1,024 and so forth.
 const SizeSlots = 24
 
 // IOSum is all requests of a key since the start.

@@ -91,6 +91,7 @@ type blockIoCount struct {
 	Completed    uint64
 	Unmatched    uint64
 	FlushEnds    uint64
+	Absorbed     uint64
 	OtherContext uint64
 }
 
@@ -226,6 +227,8 @@ const (
 	blockProgInsertTpBtf       = "insert_tp_btf"
 	blockProgIssueRawTp        = "issue_raw_tp"
 	blockProgIssueTpBtf        = "issue_tp_btf"
+	blockProgMergeRawTp        = "merge_raw_tp"
+	blockProgMergeTpBtf        = "merge_tp_btf"
 	blockProgQueueRawTp        = "queue_raw_tp"
 	blockProgQueueTpBtf        = "queue_tp_btf"
 	blockProgRemapRawTp        = "remap_raw_tp"
@@ -329,6 +332,8 @@ type blockProgramSpecs struct {
 	InsertTpBtf      *ebpf.ProgramSpec `ebpf:"insert_tp_btf"`
 	IssueRawTp       *ebpf.ProgramSpec `ebpf:"issue_raw_tp"`
 	IssueTpBtf       *ebpf.ProgramSpec `ebpf:"issue_tp_btf"`
+	MergeRawTp       *ebpf.ProgramSpec `ebpf:"merge_raw_tp"`
+	MergeTpBtf       *ebpf.ProgramSpec `ebpf:"merge_tp_btf"`
 	QueueRawTp       *ebpf.ProgramSpec `ebpf:"queue_raw_tp"`
 	QueueTpBtf       *ebpf.ProgramSpec `ebpf:"queue_tp_btf"`
 	RemapRawTp       *ebpf.ProgramSpec `ebpf:"remap_raw_tp"`
@@ -505,6 +510,8 @@ type blockPrograms struct {
 	InsertTpBtf      *ebpf.Program `ebpf:"insert_tp_btf"`
 	IssueRawTp       *ebpf.Program `ebpf:"issue_raw_tp"`
 	IssueTpBtf       *ebpf.Program `ebpf:"issue_tp_btf"`
+	MergeRawTp       *ebpf.Program `ebpf:"merge_raw_tp"`
+	MergeTpBtf       *ebpf.Program `ebpf:"merge_tp_btf"`
 	QueueRawTp       *ebpf.Program `ebpf:"queue_raw_tp"`
 	QueueTpBtf       *ebpf.Program `ebpf:"queue_tp_btf"`
 	RemapRawTp       *ebpf.Program `ebpf:"remap_raw_tp"`
@@ -535,6 +542,8 @@ func (p *blockPrograms) Close() error {
 		p.InsertTpBtf,
 		p.IssueRawTp,
 		p.IssueTpBtf,
+		p.MergeRawTp,
+		p.MergeTpBtf,
 		p.QueueRawTp,
 		p.QueueTpBtf,
 		p.RemapRawTp,

@@ -34,6 +34,7 @@ type RequestCounts struct {
 	Completed    uint64
 	Unmatched    uint64 // completions of requests that began before the start, or whose begin was lost
 	FlushEnds    uint64 // second completions, which only close a flush
+	Absorbed     uint64 // started ones that became a part of another one
 	OtherContext uint64 // completed ones that were submitted by another thread than the owner's
 	InFlight     uint64 // begun and not completed, as of now
 }
@@ -49,6 +50,7 @@ func (w *Requests) Counts() (sum RequestCounts, err error) {
 		sum.Completed += c.Completed
 		sum.Unmatched += c.Unmatched
 		sum.FlushEnds += c.FlushEnds
+		sum.Absorbed += c.Absorbed
 		sum.OtherContext += c.OtherContext
 	}
 	var key uint64
@@ -61,7 +63,7 @@ func (w *Requests) Counts() (sum RequestCounts, err error) {
 }
 
 // RequestCountsOfCPU is struct io_count of bpf/abi.h.
-type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, OtherContext uint64 }
+type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, Absorbed, OtherContext uint64 }
 
 // requestLossNames go on where fsLossNames end: of block requests.
 var requestLossNames = []Loss{

@@ -9,6 +9,10 @@ var RequestTable = []Probe{
 	{ID: "rq_insert", Group: "block", Point: "block_rq_insert", Witness: "the I/O scheduler has a request", Programs: bothKinds("insert")},
 	{ID: "rq_issue", Group: "block", Point: "block_rq_issue", Witness: "the driver has a request", Programs: bothKinds("issue")},
 	{ID: "rq_requeue", Group: "block", Point: "block_rq_requeue", Witness: "the driver gives a request back", Programs: bothKinds("requeue")},
+	{
+		ID: "rq_merge", Group: "block", Point: "block_rq_merge", Witness: "a request becomes a part of another one", Programs: bothKinds("merge"),
+		Optional: true, Without: "requests that become a part of others seem to be started and never completed",
+	},
 	{ID: "rq_complete", Group: "block", Point: "block_rq_complete", Witness: "a request is completed", Programs: bothKinds("complete")},
 	{
 		ID: "bio_complete", Group: "block", Point: "block_bio_complete", Witness: "a bio on a stacked device is completed", Programs: bothKinds("bio_complete"),

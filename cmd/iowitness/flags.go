@@ -17,6 +17,7 @@ import (
 
 type cli struct {
 	Watch   watchCmd   `cmd:"" default:"withargs" help:"Show who waits for I/O, live or as a report; with -- COMMAND, around a command."`
+	Block   blockCmd   `cmd:"" help:"List block requests, or sum them up: whose they are, for which file, how long they were queued and in the device."`
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/request"
+	"github.com/iowitness/iowitness/view/csv"
+	"github.com/iowitness/iowitness/view/json"
+	"github.com/iowitness/iowitness/view/text"
+)
+
+// blockCmd tells of block requests, one by one or in sum, live or from a recording.
+type blockCmd struct {
+	For      time.Duration `help:"Watch for this long, then end." placeholder:"10s"`
+	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
+	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
+	Import   string        `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
+	Interval time.Duration `help:"Width of a column of the heat map." default:"1s"`
+
+	Device   string        `help:"Only requests of this disk or partition." placeholder:"NAME"`
+	Pid      []uint32      `help:"Only requests for these processes."`
+	Comm     string        `help:"Only requests for threads of this name." placeholder:"NAME"`
+	Cgroup   string        `help:"Only requests charged to this cgroup or one below." placeholder:"PATH"`
+	Op       []string      `help:"Only these operations: read, write, flush, discard, other." placeholder:"OP"`
+	Min      time.Duration `help:"Only requests that took at least this long." placeholder:"1ms"`
+	MinBytes uint64        `help:"Only requests of at least so many bytes." placeholder:"N"`
+	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." enum:"all,rq,bio" default:"all"`
+
+	Columns []string `help:"Show these fields too; see: iowitness fields." placeholder:"FIELD"`
+	Wide    bool     `help:"Show all fields."`
+	Top     int      `help:"Rows of each list of the summary (0: all)." default:"10" placeholder:"N"`
+	Csv     bool     `help:"Print comma-separated values." xor:"form"`
+	Json    bool     `help:"Print JSON: an object a line, or with --summary one document." xor:"form"`
+	Schema  bool     `help:"Print the JSON schema of what --json prints, and watch nothing."`
+	Output  string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
+
+	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"8192"`
+	MaxRate     uint32        `help:"Lines a second for each CPU at most; those beyond are counted." default:"20000" placeholder:"N"`
+	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
+	Via         string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
+	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
+	IncludeSelf bool          `help:"Also show iowitness's own requests."`
+
+	dev    event.Dev
+	kinds  map[event.OpKind]bool // nil: all
+	within string                // cgroup path
+	via    probe.Means
+}
+
+// Validate checks what the flags' types cannot say.
+func (c *blockCmd) Validate() error {
+	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--max-time": c.MaxTime} {
+		if d < 0 {
+			return fmt.Errorf("%s is negative", name)
+		}
+	}
+	switch {
+	case c.Interval == 0:
+		return errors.New("--interval is 0")
+	case c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0:
+		return fmt.Errorf("--buffer: %d is no power of two from 4 KiB on", c.Buffer)
+	case c.MaxRate == 0:
+		return errors.New("--max-rate is 0")
+	case c.Heatmap && !c.Summary:
+		return errors.New("--heatmap goes with --summary")
+	case c.Csv && c.Summary:
+		return errors.New("--csv lists requests: it does not go with --summary")
+	case c.Import != "" && (c.For > 0 || c.MaxTime > 0 || c.Via != "" || c.Btf != ""):
+		return errors.New("--import reads a recording: --for, --max-time, --via and --btf do not go with it")
+	case c.Top < 0:
+		return errors.New("--top is negative")
+	}
+	if c.Via != "" {
+		var err error
+		if c.via, err = probe.ParseMeans(c.Via); err != nil {
+			return err
+		}
+		if c.via != probe.TPBTF && c.via != probe.RawTP {
+			return fmt.Errorf("--via: requests are witnessed by tp_btf or raw_tp, not by %s", c.via)
+		}
+	}
+	if _, err := request.Columns(c.Wide, c.Columns); err != nil {
+		return err
+	}
+	return c.parseOps()
+}
+
+func (c *blockCmd) parseOps() error {
+	if len(c.Op) == 0 {
+		return nil
+	}
+	c.kinds = map[event.OpKind]bool{}
+	for _, name := range c.Op {
+		known := false
+		for k := range event.OpKinds {
+			if k.String() == name {
+				c.kinds[k], known = true, true
+			}
+		}
+		if !known {
+			return fmt.Errorf("--op: no operation %q: choose of read, write, flush, discard, other", name)
+		}
+	}
+	return nil
+}
+
+// Run lists or sums up requests.
+func (c *blockCmd) Run(s *streams) error {
+	if c.Schema {
+		if c.Summary {
+			return writeTo(c.Output, s, json.WriteRequestsSchema)
+		}
+		return writeTo(c.Output, s, json.WriteLineSchema)
+	}
+	if c.Import != "" {
+		return c.runImport(s)
+	}
+	var err error
+	if c.Device != "" {
+		if c.dev, err = findDevice("/", c.Device); err != nil {
+			return usageError{err}
+		}
+	}
+	if c.Cgroup != "" {
+		if _, err := findCgroup("/", c.Cgroup); err != nil {
+			return usageError{err}
+		}
+		c.within = cgroupWithin(c.Cgroup)
+	}
+	return c.runLive(s)
+}
+
+// wants is the part of the filters that the kernel side does not do.
+func (c *blockCmd) wants(o *event.IO, names request.Names) bool {
+	switch {
+	case c.kinds != nil && !c.kinds[o.Kind()]:
+		return false
+	case c.Layer == "rq" && o.Flags&event.IOBio != 0, c.Layer == "bio" && o.Flags&event.IOBio == 0:
+		return false
+	}
+	return c.wantsOwner(o.Owner.Comm, o.Cgroup, names)
+}
+
+func (c *blockCmd) wantsOwner(comm string, cgroup uint64, names request.Names) bool {
+	if c.Comm != "" && comm != c.Comm[:min(len(c.Comm), commBytes)] {
+		return false
+	}
+	if c.within == "" || c.within == "/" {
+		return true
+	}
+	rest, ok := strings.CutPrefix(names.Cgroup(cgroup), c.within)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// wantsAll is wants for a recording, of which nobody has chosen anything yet.
+func (c *blockCmd) wantsAll(o *event.IO, names request.Names) bool {
+	if len(c.Pid) > 0 && !contains(c.Pid, o.Owner.PID) || uint64(o.Bytes) < c.MinBytes {
+		return false
+	}
+	if c.dev != 0 && o.Dev != c.dev && o.Disk != c.dev {
+		return false
+	}
+	if total, ok := o.Phase(event.PhaseTotal); c.Min > 0 && (!ok || total < uint64(c.Min)) {
+		return false
+	}
+	return c.wants(o, names)
+}
+
+// requestLines is a list of requests in one of its forms.
+type requestLines interface {
+	Write(o *event.IO) error
+	Flush() error
+}
+
+// unbuffered is a list that keeps nothing back.
+type unbuffered struct{ *json.Lines }
+
+func (unbuffered) Flush() error { return nil }
+
+// newLines begins a list of requests.
+func (c *blockCmd) newLines(out *os.File, names request.Names, clock request.Clock) (requestLines, error) {
+	switch {
+	case c.Csv:
+		l := csv.NewLines(out, names, clock)
+		return l, l.Header()
+	case c.Json:
+		return unbuffered{json.NewLines(out, names, clock)}, nil
+	}
+	terminal := text.Inspect(out, os.Getenv)
+	l, err := text.NewLines(out, names, clock, text.LineOptions{Options: terminal.Apply(text.Options{Columns: c.Columns}), All: c.Wide})
+	if err != nil {
+		return nil, err
+	}
+	return l, l.Header()
+}
+
+// writeSummary writes a summary in the form that is asked for.
+func (c *blockCmd) writeSummary(out *os.File, s *request.Summary, names request.Names) error {
+	if c.Json {
+		return json.WriteRequests(out, s, names, false)
+	}
+	terminal := text.Inspect(out, os.Getenv)
+	return text.Requests(out, s, names, text.RequestOptions{Options: terminal.Apply(text.Options{Histogram: true}), HeatMap: c.Heatmap})
+}
+
+// openBlockOutput is where requests are listed.
+func (c *blockCmd) openBlockOutput(s *streams) (*os.File, error) {
+	if c.Output != "" && c.Output != "-" {
+		return os.Create(c.Output)
+	}
+	return dup(s.out)
+}
+
+// writing says what an error of the output is about.
+func writing(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return fmt.Errorf("writing requests: %w", err)
+}
+
+func contains(pids []uint32, pid uint32) bool {
+	for _, p := range pids {
+		if p == pid {
+			return true
+		}
+	}
+	return false
+}

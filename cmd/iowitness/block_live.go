@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/request"
+)
+
+// orderSlack is how much later than others a record of another CPU may come.
+const orderSlack = 2 * time.Millisecond
+
+// requestSession is one run of the witness of requests.
+type requestSession struct {
+	c       *blockCmd
+	witness *probe.Requests
+	names   *requestNames
+	lines   requestLines
+	order   request.Order
+	growth  request.Growth
+	sums    *request.Collector
+	opened  time.Time
+	notes   []string
+	told    uint64
+	failed  error // of the first line that could not be written
+}
+
+// runLive witnesses until it is ended.
+func (c *blockCmd) runLive(s *streams) error {
+	out, err := c.openBlockOutput(s)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	base := newNames("/")
+	var address func(string) (uint64, bool)
+	if symbols, err := base.symbols(); err == nil {
+		address = symbols.Address
+	}
+	r := &requestSession{c: c, names: newRequestNames(base, "/"), order: request.Order{Slack: uint64(orderSlack)}}
+	r.witness, err = probe.OpenRequests(probe.RequestOptions{
+		Records: !c.Summary, Waits: !c.Summary, Sums: c.Summary,
+		Dev: c.dev, PIDs: c.Pid, MinTime: c.Min, MinBytes: c.MinBytes, IncludeSelf: c.IncludeSelf,
+		RingBytes: c.Buffer << 10, Budget: c.MaxRate, Silence: defaultSilent,
+		FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
+	})
+	if err != nil {
+		return explain(err)
+	}
+	defer r.witness.Close()
+	return r.run(s, out)
+}
+
+func (r *requestSession) run(s *streams, out *os.File) error {
+	c := r.c
+	end := (&watchCmd{}).newEnding(out)
+	defer end.close()
+	end.call(r.witness.Interrupt)
+	length := c.For
+	if c.MaxTime > 0 {
+		defer watchdog(c.MaxTime)()
+		if length == 0 || c.MaxTime < length {
+			length = c.MaxTime
+		}
+	}
+	r.opened = time.Now()
+	if length > 0 {
+		end.deadline = r.opened.Add(length)
+	}
+	clock, err := clockNow()
+	if err != nil {
+		return err
+	}
+	if c.Summary {
+		r.sums = request.NewCollector(0, uint64(c.Interval))
+	} else if r.lines, err = c.newLines(out, r.names, clock); err != nil {
+		return usageError{err}
+	}
+	if err := r.witness.Start(); err != nil {
+		return err
+	}
+	for r.failed == nil && !end.reached() {
+		if err := r.interval(end); err != nil {
+			return err
+		}
+	}
+	if err := r.witness.Detach(); err != nil {
+		return err
+	}
+	return r.finish(s, out)
+}
+
+// clockNow relates the kernel side's instants to the time of day.
+func clockNow() (request.Clock, error) {
+	var now unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
+	return request.Clock{Zero: uint64(now.Nano()), Epoch: time.Now()}, err
+}
+
+// interval takes requests for as long as a budget of lines lasts, a second, or of a column.
+func (r *requestSession) interval(end *ending) error {
+	for until := end.by(min(time.Second, r.c.Interval)); r.failed == nil && !end.reached() && time.Now().Before(until); {
+		if err := r.gather(until); err != nil {
+			return err
+		}
+	}
+	if closed, err := r.witness.Heartbeat(); err != nil {
+		return err
+	} else if closed {
+		r.note("nobody read for some seconds: the kernel side stopped until then, and requests of that time are missing")
+	}
+	r.names.age()
+	if r.sums != nil {
+		if err := r.grow(); err != nil {
+			return err
+		}
+	}
+	return r.witness.NextEpoch()
+}
+
+// gather drains for a while: what came is written in order.
+func (r *requestSession) gather(until time.Time) error {
+	if step := time.Now().Add(100 * time.Millisecond); step.Before(until) {
+		until = step
+	}
+	if err := r.witness.Drain(until, r.take); err != nil {
+		return err
+	}
+	r.order.Flush(r.write)
+	if r.lines != nil && r.failed == nil {
+		r.failed = r.lines.Flush()
+	}
+	return nil
+}
+
+func (r *requestSession) take(record any) {
+	switch x := record.(type) {
+	case *event.File:
+		r.names.learn(*x)
+	case *event.IO:
+		x.File = r.names.known(x.File)
+		r.order.Add(x, r.write)
+	case *event.IOWait:
+		r.order.Join(x)
+	}
+}
+
+func (r *requestSession) write(o *event.IO) {
+	if r.failed != nil || r.lines == nil || !r.c.wants(o, r.names) {
+		return
+	}
+	r.told++
+	r.failed = r.lines.Write(o)
+}
+
+// grow takes in what the sums have grown by.
+func (r *requestSession) grow() error {
+	at, err := clockNow()
+	if err != nil {
+		return err
+	}
+	return r.witness.Sums(func(k event.IOKey, s event.IOSum) {
+		key, grown, ok := r.growth.Since(k, s)
+		if !ok || r.c.kinds != nil && !r.c.kinds[key.Op] || !r.c.wantsOwner(key.Comm, key.Cgroup, r.names) {
+			return
+		}
+		if r.c.Layer == "rq" && key.Stacked || r.c.Layer == "bio" && !key.Stacked {
+			return
+		}
+		r.sums.Merge(at.Zero, key, r.names.known(event.File{Dev: k.FileDev, Ino: k.Ino}), &grown)
+	})
+}
+
+func (r *requestSession) note(sentence string) {
+	for _, n := range r.notes {
+		if n == sentence {
+			return
+		}
+	}
+	r.notes = append(r.notes, sentence)
+}
+
+// finish tells what is left, and what went missing.
+func (r *requestSession) finish(s *streams, out *os.File) error {
+	if err := r.gather(time.Unix(1, 0)); err != nil {
+		return err
+	}
+	counts, err := r.witness.Counts()
+	if err != nil {
+		return err
+	}
+	losses, err := r.witness.Losses()
+	if err != nil {
+		return err
+	}
+	var lost []string
+	for _, l := range losses {
+		if l.Count > 0 && !l.Harmless {
+			lost = append(lost, fmt.Sprintf("%d %s", l.Count, l.Title))
+		}
+	}
+	if r.sums == nil {
+		r.foot(s, counts, lost)
+		return writing(r.failed)
+	}
+	if err := r.grow(); err != nil {
+		return err
+	}
+	return writing(r.c.writeSummary(out, r.sums.Summary(request.Options{
+		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
+		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched},
+		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),
+	}), r.names))
+}
+
+// foot balances what a list has told. It goes where messages go: the list is for programs too.
+func (r *requestSession) foot(s *streams, c probe.RequestCounts, lost []string) {
+	parts := []string{
+		fmt.Sprintf("%d requests told", r.told),
+		fmt.Sprintf("%d completed while it watched, %d of them submitted by another thread than their owner's", c.Completed, c.OtherContext),
+		fmt.Sprintf("joined %d of %d to the wait they ended", r.order.Joined, r.told),
+	}
+	if c.InFlight > 0 {
+		parts = append(parts, fmt.Sprintf("%d still under way", c.InFlight))
+	}
+	if c.Unmatched > 0 {
+		parts = append(parts, fmt.Sprintf("%d completions of requests that began before", c.Unmatched))
+	}
+	parts = append(append(append(parts, lost...), r.witness.Notes()...), r.notes...)
+	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(parts, "; "))
+}
