@@ -30,7 +30,7 @@ PROBE(split, block_split, split_bio(BIO(args)))
 PROBE(insert, block_rq_insert, insert_request(RQ(args)))
 PROBE(issue, block_rq_issue, issue_request(RQ(args)))
 PROBE(requeue, block_rq_requeue, requeue_request(RQ(args)))
-PROBE(merge, block_rq_merge, absorb_request())
+PROBE(merge, block_rq_merge, absorb_request(RQ(args)))
 PROBE(complete, block_rq_complete, complete_request((void *)args[0], args[1], args[2]))
 PROBE(bio_complete, block_bio_complete, complete_bio((void *)args[1]))
 

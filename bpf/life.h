@@ -225,7 +225,8 @@ INLINE void begin_device(struct io_life *life, struct request *rq, struct disk *
 	__u64 end;
 
 	life->issued = now;
-	life->op = GET(rq, cmd_flags);
+	/* While a flush goes through its steps the request has lost the flags that asked for it. */
+	life->op = GET(rq, cmd_flags) | (life->op & (REQ_PREFLUSH | REQ_FUA));
 	life->sector = GET(rq, __sector);
 	life->bytes = GET(rq, __data_len);
 	life->depth = disk->depth > 0 ? disk->depth : 1;
@@ -262,7 +263,7 @@ INLINE void issue_request(struct request *rq)
 }
 
 /* What was a request goes on as bios of another one, with which they end. */
-INLINE void absorb_request(void)
+INLINE void absorb_request(struct request *rq)
 {
 	struct io_count *count = this_count();
 

@@ -234,13 +234,12 @@ INLINE void complete_flush(struct disk *disk)
 INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 {
 	struct io_count *count = this_count();
-	__u32 op, left;
 	struct io_life *life;
+	__u32 left;
 	struct disk *disk;
 
 	if (!epoch || !count)
 		return;
-	op = GET(rq, cmd_flags);
 	left = GET(rq, __data_len);
 	disk = disk_of(number_of(disk_of_request(rq)));
 	if (is_flush(rq)) {
@@ -249,7 +248,7 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 	}
 	life = life_of(rq, false);
 	if (!life) {
-		if (!bytes && op & (REQ_PREFLUSH | REQ_FUA))
+		if (!bytes)
 			count->flush_ends++;
 		else
 			count->unmatched++;
@@ -264,9 +263,8 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 	if (life->issued) {
 		if (disk->depth > 0)
 			__sync_fetch_and_add(&disk->depth, -1);
-	} else if (op & REQ_PREFLUSH && disk->flush_issued >= life->queued) {
+	} else if (life->op & REQ_PREFLUSH && disk->flush_issued >= life->queued) {
 		life->issued = disk->flush_issued;
-		life->op = op;
 	}
 	if (!life->issued)
 		life->cpu = bpf_get_smp_processor_id();

@@ -37,13 +37,13 @@ func DMDelay(t testing.TB, d Device, delay time.Duration) Device {
 	return DeviceAt(t, filepath.Join("/dev", Run(t, "dmsetup", "info", "-c", "--noheadings", "-o", "blkdevname", name)))
 }
 
-// ScsiDebug is a SCSI disk in memory that answers after a delay.
-func ScsiDebug(t testing.TB, mib int, delay time.Duration) Device {
+// ScsiDebug is a SCSI disk in memory that answers after a delay. Options are the module's, such as for errors.
+func ScsiDebug(t testing.TB, mib int, delay time.Duration, options ...string) Device {
 	t.Helper()
 	needGuest(t)
 	Run(t, "modprobe", "sd_mod")
 	before := disks("sd")
-	Run(t, "modprobe", "scsi_debug", fmt.Sprintf("dev_size_mb=%d", mib), fmt.Sprintf("ndelay=%d", delay.Nanoseconds()))
+	Run(t, "modprobe", append([]string{"scsi_debug", fmt.Sprintf("dev_size_mb=%d", mib), fmt.Sprintf("ndelay=%d", delay.Nanoseconds())}, options...)...)
 	t.Cleanup(func() { exec.Command("modprobe", "-r", "scsi_debug").Run() })
 	for range 100 {
 		for _, name := range disks("sd") {
