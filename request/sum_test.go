@@ -124,7 +124,7 @@ func TestAFullSetFolds(t *testing.T) {
 		small.Add(o)
 		large.Add(o)
 	}
-	if small.Len() > 16+16/4+10 || small.Folded == 0 || large.Folded != 0 {
+	if small.Len() > 16+restLimit+10 || small.Folded == 0 || large.Folded != 0 {
 		t.Errorf("%d entries, %d folded; %d folded without a bound", small.Len(), small.Folded, large.Folded)
 	}
 	all := func(*Key) bool { return true }
@@ -160,6 +160,25 @@ func TestDevicesStayExactInAFullSet(t *testing.T) {
 	rows = set.rows(ByProcess, event.PhaseTotal, 0, func(*Key) bool { return true })
 	if last := rows[len(rows)-1]; len(rows) != 9 || !last.Rest || last.Count != 92 || set.Folded != 92 {
 		t.Errorf("%d rows, %+v", len(rows), last.Sum)
+	}
+}
+
+// Even of devices there may be too many.
+func TestRestIsBounded(t *testing.T) {
+	set := NewSet(1)
+	for i := range uint32(5 * restLimit) {
+		set.Add(&event.IO{Disk: event.MakeDev(8, i), Op: i % 4, Bytes: 512, Queued: 1, Completed: 2})
+	}
+	if n := 1 + restLimit + 10; set.Len() > n {
+		t.Errorf("%d entries, more than %d", set.Len(), n)
+	}
+	var count uint64
+	rows := set.rows(ByDevice, event.PhaseTotal, 5, func(*Key) bool { return true })
+	for i := range rows {
+		count += rows[i].Count
+	}
+	if last := rows[len(rows)-1]; count != 5*restLimit || !last.Rest || last.Count == 0 {
+		t.Errorf("%d requests, %+v", count, last.Sum)
 	}
 }
 

@@ -126,6 +126,7 @@ func TestRequestDocuments(t *testing.T) {
 	for file, got := range map[string][]byte{
 		"requests.json":           summaryDoc(t, requesttest.Summary(), requesttest.NewNames()),
 		"requests_top.json":       summaryDoc(t, requesttest.Collected(requesttest.Requests()).Summary(top), requesttest.NewNames()),
+		"requests_folded.json":    summaryDoc(t, requesttest.Folded(), requesttest.NewNames()),
 		"requests_empty.json":     summaryDoc(t, request.NewCollector(0, 0).Summary(requesttest.Options(time.Second)), requesttest.NewNames()),
 		"requests_throttled.json": summaryDoc(t, requesttest.Throttled(), requesttest.NewNames()),
 		"requests_hostile.json":   summaryDoc(t, hostileSummary, hostileNames),
