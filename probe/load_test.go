@@ -108,8 +108,10 @@ func (l *load) compare(t *testing.T, w Witness, truth lab.Truth, r *witnessed, p
 			a.Missed = loss.Count
 		case "no_sleep":
 			a.NoSleep = loss.Count
-		case "state_full", "clock", "deep_call", "no_end", "missed_entry":
+		case "state_full", "clock", "deep_call", "no_end":
 			a.NotCounted += loss.Count
+		case "missed_entry":
+			a.Unseen = loss.Count
 		}
 	}
 	for _, loss := range losses {

@@ -100,17 +100,18 @@ func TestPeaksAreFound(t *testing.T) {
 // One hill, however wide, and whatever its samples, is no two peaks.
 func TestNoPeaksWhereThereAreNone(t *testing.T) {
 	for name, of := range map[string]draw{
-		"narrow":          lognormal(100*us, .05),
-		"lognormal":       lognormal(300*us, .5),
-		"wide":            lognormal(300*us, 1.2),
-		"very wide":       lognormal(300*us, 2.5),
-		"uniform":         uniform(10*us, 10*ms),
-		"uniform from 0":  uniform(0, 1*ms),
-		"exponential":     exponential(2 * ms),
-		"near each other": mixed([]float64{.5, .5}, lognormal(100*us, .3), lognormal(150*us, .3)),
-		"1 in 100":        mixed([]float64{.99, .01}, lognormal(100*us, .2), lognormal(20*ms, .2)),
-		"ticks of 10 µs":  ticks(lognormal(60*us, .5), 10*us),
-		"ticks of 1 ms":   ticks(lognormal(5*ms, .8), 1*ms),
+		"narrow":           lognormal(100*us, .05),
+		"lognormal":        lognormal(300*us, .5),
+		"wide":             lognormal(300*us, 1.2),
+		"very wide":        lognormal(300*us, 2.5),
+		"uniform":          uniform(10*us, 10*ms),
+		"uniform from 0":   uniform(0, 1*ms),
+		"exponential":      exponential(2 * ms),
+		"near each other":  mixed([]float64{.5, .5}, lognormal(100*us, .3), lognormal(150*us, .3)),
+		"a shallow valley": mixed([]float64{.5, .5}, lognormal(100*us, .4), lognormal(290*us, .4)),
+		"1 in 100":         mixed([]float64{.99, .01}, lognormal(100*us, .2), lognormal(20*ms, .2)),
+		"ticks of 10 µs":   ticks(lognormal(60*us, .5), 10*us),
+		"ticks of 1 ms":    ticks(lognormal(5*ms, .8), 1*ms),
 	} {
 		for _, n := range []int{100, 300, 1000, 10_000, 100_000} {
 			for seed := range uint64(200) {

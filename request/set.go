@@ -48,8 +48,10 @@ type Set struct {
 	Folded uint64 // requests whose key found no place
 }
 
-// NewSet makes a set of at most limit keys; 0 is DefaultLimit. Beside them there is at
-// most a quarter as many for what found no place.
+// restLimit is the number of keys, beside those of the limit, that take in what found no place.
+const restLimit = 1024
+
+// NewSet makes a set of at most limit keys; 0 is DefaultLimit.
 func NewSet(limit int) *Set {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -95,7 +97,7 @@ func (s *Set) entry(k Key, file *event.File) (e *Entry, folded bool) {
 func (s *Set) restOf(k Key) *Entry {
 	k = k.rest()
 	e := s.entries[k]
-	if e == nil && len(s.entries)-s.named >= s.limit/4 {
+	if e == nil && len(s.entries)-s.named >= restLimit {
 		k = Key{Op: k.Op, Stacked: k.Stacked, Rest: true} // of all devices: ten at most
 		e = s.entries[k]
 	}

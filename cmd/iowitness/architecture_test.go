@@ -22,8 +22,11 @@ var mayImport = map[string][]string{
 	"probe":                   {"event", "kernel", "diagnosis", "tracefs", "kmod", "taskstats"},
 	"snapshot":                {"event", "blame"},
 	"snapshot/snapshottest":   {"event", "blame", "snapshot"},
-	"view/text":               {"event", "blame", "snapshot", "identity", "diagnosis"},
-	"view/json":               {"event", "blame", "snapshot", "identity", "diagnosis"},
+	"request":                 {"event", "snapshot"},
+	"request/requesttest":     {"event", "snapshot/snapshottest", "request"},
+	"view/text":               {"event", "blame", "snapshot", "request", "identity", "diagnosis"},
+	"view/json":               {"event", "blame", "snapshot", "request", "identity", "diagnosis"},
+	"view/csv":                {"event", "snapshot", "request", "identity"},
 	"taskstats":               {"event", "identity"},
 	"lab":                     {"event", "lab/fact"},
 	"lab/fact":                {},
@@ -37,6 +40,7 @@ var mayImport = map[string][]string{
 	"bench":                   {},
 	"blktrace":                {"event"},
 	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
+	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

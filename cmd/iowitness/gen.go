@@ -4,4 +4,5 @@ package main
 
 //go:generate go run . causes --markdown -o ../../docs/CAUSES.md
 //go:generate go run . fields -o ../../docs/FIELDS.md
+//go:generate go run . fields --of request -o ../../docs/REQUESTS.md
 //go:generate go run . doctor --markdown -o ../../docs/DOCTOR.md

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/iowitness/iowitness/blame"
+	"github.com/iowitness/iowitness/request"
 	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/view/json"
 )
@@ -36,19 +37,29 @@ func (c *causesCmd) Run(s *streams) error {
 
 // fieldsCmd describes the output.
 type fieldsCmd struct {
-	Schema bool   `help:"The JSON schema of the documents of --json."`
+	Of     string `help:"What the output is of: waits, a request (a line of block I/O), or a summary of requests." enum:"waits,request,summary" default:"waits" placeholder:"WHAT"`
+	Schema bool   `help:"The JSON schema of its documents, or of its lines."`
 	Output string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 }
 
 // Run prints it.
-func (c *fieldsCmd) Run(s *streams) error {
-	if c.Schema {
-		return writeTo(c.Output, s, func(w io.Writer) error {
-			_, err := w.Write(json.Schema())
-			return err
-		})
+func (c *fieldsCmd) Run(s *streams) error { return writeTo(c.Output, s, c.writer()) }
+
+func (c *fieldsCmd) writer() func(io.Writer) error {
+	switch {
+	case !c.Schema && c.Of == "waits":
+		return snapshot.WriteFieldReference
+	case !c.Schema:
+		return request.WriteReference
+	case c.Of == "request":
+		return json.WriteLineSchema
+	case c.Of == "summary":
+		return json.WriteRequestsSchema
 	}
-	return writeTo(c.Output, s, snapshot.WriteFieldReference)
+	return func(w io.Writer) error {
+		_, err := w.Write(json.Schema())
+		return err
+	}
 }
 
 func writeTo(file string, s *streams, write func(io.Writer) error) error {

@@ -76,6 +76,7 @@ type Agreement struct {
 	Unflagged  uint64 // other waits of the process: for locks, or outside the operations
 	Missed     uint64 // returns that the means says it missed
 	NotCounted uint64 // waits that the means says it could not count
+	Unseen     uint64 // calls that the means says it did not see begin: whether they slept nobody knows
 	NoSleep    uint64 // calls without a switch
 	Negative   int    // records with instants out of order
 

@@ -16,7 +16,7 @@ func agreement(kernels []kernel) string {
 	var b strings.Builder
 	b.WriteString("## Agreement\n\n" +
 		"The same reads under each means. *Switches* is the kernel's own count of how often the threads gave up their CPU within the reads: the truth that *waits* has to meet. " +
-		"*Not counted* is what a means itself tells as missed or lost; *awake* are calls of a sleeping function in which the thread did not sleep, which only means by entry and return see. " +
+		"*Not counted* is what a means itself tells as missed or lost, calls of which it did not see whether they slept among them; *awake* are calls of a sleeping function in which the thread did not sleep, which only means by entry and return see. " +
 		"*Waited* includes the delay from wake-up to running, which means by entry and return cannot tell apart: its share of the reads' time by the workload's own clock, and of the device's delay, which is the floor.\n\n")
 	for _, name := range workloads(kernels) {
 		fmt.Fprintf(&b, "### %s\n\n", upper(name))
@@ -53,7 +53,7 @@ func agreementRow(k *kernel, a *fact.Agreement) []string {
 	}
 	return []string{
 		k.Release, code(a.Via), number(int64(a.Ops)), number(int64(a.Switches)), number(int64(waits)), difference,
-		number(int64(a.Missed + a.NotCounted)), number(int64(a.NoSleep)), number(int64(a.Negative)),
+		number(int64(a.Missed + a.NotCounted + a.Unseen)), number(int64(a.NoSleep)), number(int64(a.Negative)),
 		fmt.Sprintf("%.3f", waited/float64(a.TotalNS)), fmt.Sprintf("%.3f", waited/float64(max(a.FloorNS, 1))),
 	}
 }

@@ -133,6 +133,20 @@ func Summary() *request.Summary {
 	return Collected(Requests()).Summary(o)
 }
 
+// Folded is of a set that was too small, from a trace that has no clock and lost something.
+func Folded() *request.Summary {
+	c := request.NewCollector(2, 0)
+	for _, o := range Requests()[:6] {
+		c.Add(&o)
+	}
+	s := c.Summary(request.Options{Version: "0.1.0", Source: "old.blktrace", Top: 10, Losses: request.Losses{Started: 6, Completed: 6, Dropped: 3}})
+	s.Findings = []request.Finding{{
+		ID: request.DeviceSlow, Device: Sda, Op: event.KindWrite, Even: true,
+		Now: request.Pace{NS: 60 * S, Count: 3000, PerSecond: 50, MeanNS: 20 * MS, MeanBytes: 4096, Depth: 1.02},
+	}}
+	return s
+}
+
 // Million is a minute of a database and a backup that share a disk with a cache: what hits takes some
 // 80 µs, the rest 4.2 ms. There are a hundred clients.
 func Million() *request.Summary {

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,6 +128,7 @@ func TestRequestDocuments(t *testing.T) {
 	for file, got := range map[string][]byte{
 		"requests.json":           summaryDoc(t, requesttest.Summary(), requesttest.NewNames()),
 		"requests_top.json":       summaryDoc(t, requesttest.Collected(requesttest.Requests()).Summary(top), requesttest.NewNames()),
+		"requests_folded.json":    summaryDoc(t, requesttest.Folded(), requesttest.NewNames()),
 		"requests_empty.json":     summaryDoc(t, request.NewCollector(0, 0).Summary(requesttest.Options(time.Second)), requesttest.NewNames()),
 		"requests_throttled.json": summaryDoc(t, requesttest.Throttled(), requesttest.NewNames()),
 		"requests_hostile.json":   summaryDoc(t, hostileSummary, hostileNames),
@@ -182,5 +185,35 @@ func TestRequestErrorsComeBack(t *testing.T) {
 	}
 	if err := NewLines(closedPipe{}, requesttest.NewNames(), requesttest.Clock()).Write(&event.IO{}); !errors.Is(err, errClosed) {
 		t.Error(err)
+	}
+}
+
+// Whatever a source tells of a request, its line fits the schema, and no time is longer than its instants allow.
+func TestAnyRequestFitsTheSchema(t *testing.T) {
+	schema := compiledFrom(t, WriteLineSchema)
+	r := rand.New(rand.NewPCG(9, 9))
+	instant := func() uint64 {
+		return []uint64{0, 1, r.Uint64N(1e12), r.Uint64N(1e12), math.MaxUint64}[r.IntN(5)]
+	}
+	for range 2000 {
+		o := event.IO{
+			Owner: event.Task{TID: uint32(r.IntN(2)), PID: r.Uint32(), Comm: string(rune(r.IntN(300)))}, Carrier: event.Task{TID: uint32(r.IntN(2))},
+			Cgroup: uint64(r.IntN(3)), Queued: instant(), Got: instant(), Inserted: instant(), Issued: instant(), Completed: instant(),
+			Sector: r.Uint64(), Bytes: r.Uint32(), Op: r.Uint32(), Dev: event.Dev(r.Uint32()), Top: event.Dev(r.IntN(2)), Error: int32(r.IntN(400) - 200),
+			Depth: uint32(r.IntN(2)), Flags: event.IOFlags(r.IntN(32)), WaitTID: uint32(r.IntN(2)), WaitNS: r.Uint64(),
+		}
+		line := lines(t, []event.IO{o}, requesttest.NewNames())
+		validate(t, schema, line)
+		var times struct {
+			Total  *uint64 `json:"total_ns"`
+			Queue  *uint64 `json:"queue_ns"`
+			Device *uint64 `json:"device_ns"`
+		}
+		if err := json.Unmarshal(line, &times); err != nil {
+			t.Fatal(err)
+		}
+		if times.Total != nil && (times.Queue != nil && *times.Queue > *times.Total || times.Device != nil && *times.Device > *times.Total) {
+			t.Errorf("a part is longer than the whole: %s", line)
+		}
 	}
 }

@@ -53,11 +53,13 @@ func (p *requestsPage) head() {
 	if s.Source != "" {
 		parts = append(parts, "from "+quote(s.Source))
 	}
-	span := durationOf(s.Wall)
-	if !s.Start.IsZero() && !s.End.IsZero() {
-		span = fmt.Sprintf("%s to %s (%s)", s.Start.Format("15:04:05"), s.End.Format("15:04:05"), span)
+	switch {
+	case !s.Start.IsZero() && !s.End.IsZero():
+		parts = append(parts, fmt.Sprintf("%s to %s (%s)", s.Start.Format("15:04:05"), s.End.Format("15:04:05"), durationOf(s.Wall)))
+	case s.Wall > 0:
+		parts = append(parts, durationOf(s.Wall))
 	}
-	p.hang("", strings.Join(append(parts, span), dot), dim)
+	p.hang("", strings.Join(parts, dot), dim)
 	p.hang("", strings.Join(p.totalWords(), dot), bold)
 }
 

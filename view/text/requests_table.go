@@ -10,7 +10,10 @@ import (
 	"github.com/iowitness/iowitness/snapshot"
 )
 
-const restWords = "(not told apart)"
+const (
+	restWords    = "(not told apart)"
+	stackedWords = " (stacked)"
+)
 
 // table shows rows by the fields that have something to tell.
 func (p *requestsPage) table(title string, rows []request.Row, ids []string) {
@@ -49,6 +52,8 @@ func (p *requestsPage) rowCell(f *request.Field[request.NamedRow], r *request.Ro
 		switch {
 		case r.Others > 0:
 			return Count(uint64(r.Others)) + " more"
+		case r.Rest && r.Stacked:
+			return restWords + stackedWords
 		case r.Rest:
 			return restWords
 		}
@@ -63,7 +68,7 @@ func (p *requestsPage) rowCell(f *request.Field[request.NamedRow], r *request.Ro
 	case f.ID == "cgroup" && !v.Known && r.Cgroup != 0:
 		return "id " + strconv.FormatUint(r.Cgroup, 10)
 	case f.ID == "device" && r.Stacked:
-		return quote(v.Text) + " (stacked)"
+		return quote(v.Text) + stackedWords
 	}
 	return summaryScalar(&f.Info, v)
 }

@@ -126,6 +126,7 @@ func TestRequestsGolden(t *testing.T) {
 		"requests_empty":     summed(t, empty, names, everything),
 		"requests_million":   summed(t, requesttest.Million(), names, everything),
 		"requests_throttled": summed(t, requesttest.Throttled(), names, everything),
+		"requests_folded":    summed(t, requesttest.Folded(), names, everything),
 		"requests_hostile":   summed(t, hostile, hostileNames, everything),
 	} {
 		golden(t, name, got)
