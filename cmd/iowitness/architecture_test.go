@@ -39,8 +39,7 @@ var mayImport = map[string][]string{
 	"tracefs":                 {"kernel"},
 	"bench":                   {},
 	"blktrace":                {"event"},
-	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
-	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs"},
+	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

@@ -291,10 +291,9 @@ func TestBlockSummaryTellsWhoSharedTheDevice(t *testing.T) {
 	}
 	r := blockAround(t, work, "--summary", "--json", "--device", device.Name)
 	var doc struct {
-		Total struct{ Count, Reads, Writes uint64 }
-		Ops   []struct {
-			Op    string
-			Count uint64
+		Ops []struct {
+			Op       string
+			Requests uint64
 		}
 		Losses struct{ Started, Completed uint64 }
 	}
@@ -303,7 +302,7 @@ func TestBlockSummaryTellsWhoSharedTheDevice(t *testing.T) {
 	}
 	ops := map[string]uint64{}
 	for _, o := range doc.Ops {
-		ops[o.Op] = o.Count
+		ops[o.Op] = o.Requests
 	}
 	if ops["read"] < 200 || ops["read"] > 220 || ops["write"] != 300 {
 		t.Errorf("%+v", doc)
@@ -334,14 +333,14 @@ func TestBlockRefusesInOneSentence(t *testing.T) {
 		{"--buffer 5", exitUsage, "no power of two"},
 		{"--heatmap", exitUsage, "goes with --summary"},
 		{"--csv --json", exitUsage, ""},
-		{"--for -1s", exitUsage, "negative"},
+		{"--for=-1s", exitUsage, "negative"},
 		{"--via kmod", exitUsage, "tp_btf or raw_tp"},
 		{"--via nonsense", exitUsage, "no means"},
 		{"--cgroup /no/such/group", exitUsage, "no cgroup"},
 		{"--columns nonsense", exitUsage, ""},
 		{"--import " + empty, exitError, ""},
 		{"--import " + broken, exitError, ""},
-		{"--import /no/such/file", exitError, "no such file"},
+		{"--import /no/such/file", exitError, "neither such a file"},
 		{"--import " + broken + " --for 1s", exitUsage, "does not go"},
 		{"--import " + broken + " --via tp_btf", exitUsage, "do not go"},
 	} {
