@@ -5,28 +5,28 @@ package identity
 import (
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
-
-	"github.com/iowitness/iowitness/kernel"
 )
 
-// Cgroups names the control groups of the hierarchy by which block I/O is charged: the
-// unified one, or that of blkio in v1. Not safe for concurrent use.
+// CgroupHierarchy is where control groups are mounted, and which of them is at that place.
+type CgroupHierarchy struct{ Dir, Root string }
+
+// Cgroups names control groups by their ids. Not safe for concurrent use.
 type Cgroups struct {
-	root    string
-	paths   map[uint64]string
-	unknown map[uint64]bool // not found by the last look
-	looks   int
+	hierarchies func() []CgroupHierarchy
+	paths       map[uint64]string
+	unknown     map[uint64]bool // not found by the last look
+	looks       int
 }
 
 // Groups come and go: after this many looks in vain there are no more until Age.
 const maxLooks = 2
 
-// NewCgroups reads mounts below root when asked.
-func NewCgroups(root string) *Cgroups {
-	return &Cgroups{root: root, paths: map[uint64]string{}, unknown: map[uint64]bool{}}
+// NewCgroups looks in hierarchies, which are asked for anew each time. An id is told by the last one
+// that has it.
+func NewCgroups(hierarchies func() []CgroupHierarchy) *Cgroups {
+	return &Cgroups{hierarchies: hierarchies, paths: map[uint64]string{}, unknown: map[uint64]bool{}}
 }
 
 // Age lets groups that were not found be looked for again. It is called once an interval.
@@ -50,24 +50,13 @@ func (c *Cgroups) Path(id uint64) string {
 }
 
 func (c *Cgroups) look() {
-	mounts, err := kernel.ReadCgroupMounts(c.root)
-	if err != nil {
-		return
-	}
-	// Ids are those of one hierarchy: what charges I/O in v1 comes before the unified one.
-	for _, v1 := range []bool{false, true} {
-		for _, m := range mounts {
-			if m.V2 == v1 || v1 != slices.Contains(m.Controllers, "blkio") {
-				continue
-			}
-			c.walk(m)
-		}
+	for _, h := range c.hierarchies() {
+		c.walk(h)
 	}
 }
 
-func (c *Cgroups) walk(m kernel.CgroupMount) {
-	top := filepath.Join(c.root, m.Path)
-	_ = filepath.WalkDir(top, func(dir string, d fs.DirEntry, err error) error {
+func (c *Cgroups) walk(h CgroupHierarchy) {
+	_ = filepath.WalkDir(h.Dir, func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // gone since
 		}
@@ -76,7 +65,7 @@ func (c *Cgroups) walk(m kernel.CgroupMount) {
 			return nil
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			c.paths[st.Ino] = filepath.Join("/", m.Root, strings.TrimPrefix(dir, top))
+			c.paths[st.Ino] = filepath.Join("/", h.Root, strings.TrimPrefix(dir, h.Dir))
 		}
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/identity"
+	"github.com/iowitness/iowitness/kernel"
 )
 
 // requestNames gives names to what requests are told by.
@@ -33,7 +34,7 @@ type fileID struct {
 const maxRequestFiles = 1 << 16
 
 func newRequestNames(base *names, root string) *requestNames {
-	return &requestNames{base: base, cgroups: identity.NewCgroups(root), files: map[fileID]event.File{}}
+	return &requestNames{base: base, cgroups: identity.NewCgroups(func() []identity.CgroupHierarchy { return chargedHierarchies(root) }), files: map[fileID]event.File{}}
 }
 
 func (n *requestNames) Device(dev event.Dev) string { return n.base.Device(dev) }
@@ -62,6 +63,20 @@ func (n *requestNames) known(file event.File) event.File {
 func (n *requestNames) age() {
 	n.cgroups.Age()
 	n.base.processes.Age()
+}
+
+// chargedHierarchies are those by whose groups block I/O is charged: that of blkio in v1 goes
+// before the unified one.
+func chargedHierarchies(root string) (found []identity.CgroupHierarchy) {
+	mounts, _ := kernel.ReadCgroupMounts(root)
+	for _, v2 := range []bool{true, false} {
+		for _, m := range mounts {
+			if m.V2 == v2 && (v2 || slices.Contains(m.Controllers, "blkio")) {
+				found = append(found, identity.CgroupHierarchy{Dir: filepath.Join(root, m.Path), Root: m.Root})
+			}
+		}
+	}
+	return found
 }
 
 // findDevice finds a disk or partition by its name, by the path of its node, or by major:minor.
