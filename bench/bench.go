@@ -18,6 +18,7 @@ type part struct {
 
 var allParts = []part{
 	{"cost", "in-kernel time of the BPF programs", measureCost},
+	{"requests", "in-kernel time of the witness of block requests", measureRequests},
 	{"overhead", "what the workload pays: I/O rate and CPU time", measureOverhead},
 	{"exact", "counts against the workload's own", measureExact},
 	{"start", "from exec to the first data", measureStart},

@@ -24,6 +24,11 @@ type costReadings struct {
 // measureCost reads the kernel's own statistics of each contender's programs
 // under the same load, round after round.
 func measureCost(ctx context.Context, b *bench) (*section, error) {
+	return measureCostOf(ctx, b, costContenders(b.iowitness), nameOurs, costPromise)
+}
+
+// measureCostOf compares contenders with one of them, which has something promised.
+func measureCostOf(ctx context.Context, b *bench, all []costReadings, own string, promise func(time, perRun measure, all map[string]costReadings) *bar) (*section, error) {
 	s := &section{Columns: []string{"in-kernel time per I/O", "runs per I/O", "against iowitness", "less the meter's share"}}
 	load, err := startCPULoad(ctx, b)
 	if err != nil {
@@ -36,7 +41,6 @@ func measureCost(ctx context.Context, b *bench) (*section, error) {
 	}
 	defer statistics.Close()
 
-	all := costContenders(b.iowitness)
 	for round := range b.rounds {
 		for i := range all {
 			c := &all[(i+round)%len(all)] // nobody is always first
@@ -46,17 +50,17 @@ func measureCost(ctx context.Context, b *bench) (*section, error) {
 			progress("  round %d of %d: %s", round+1, b.rounds, c.name)
 			if err := c.measure(ctx, b); err != nil {
 				if ctx.Err() != nil {
-					return costTable(s, all, b), context.Cause(ctx)
+					return costTable(s, all, b, own, promise), context.Cause(ctx)
 				}
 				c.failures++
 				s.note("%s, a reading failed: %v", c.name, err)
 			}
 			if err := load.alive(); err != nil {
-				return costTable(s, all, b), err
+				return costTable(s, all, b, own, promise), err
 			}
 		}
 	}
-	return costTable(s, all, b), nil
+	return costTable(s, all, b, own, promise), nil
 }
 
 func costContenders(binary string) (all []costReadings) {
@@ -119,20 +123,20 @@ func window(ctx context.Context, d *loopDevice, m meter, length time.Duration) (
 	return reads - reads0, ran - ran0, runs - runs0, err
 }
 
-func costTable(s *section, all []costReadings, b *bench) *section {
+func costTable(s *section, all []costReadings, b *bench, own string, promise func(time, perRun measure, all map[string]costReadings) *bar) *section {
 	by := map[string]costReadings{}
 	for _, c := range all {
 		by[c.name] = c
 	}
-	ours, floor := by[nameOurs].time.median(), by[nameFloor]
+	ours, floor := by[own].time.median(), by[nameFloor]
 	perRun := floor.time.median() / floor.runs.median()
 	for _, c := range all {
 		if len(c.time.Readings) == 0 {
 			continue
 		}
 		var promised *bar
-		if c.name == nameOurs {
-			promised = costPromise(ours, by[nameBiolatency].time)
+		if c.name == own {
+			promised = promise(c.time, one(c.time.median()-c.runs.median()*perRun, "ns", 0), by)
 		}
 		s.add(c.name, promised, c.time, c.runs, one(c.time.median()/ours, "×", 2), one(c.time.median()-c.runs.median()*perRun, "ns", 0))
 	}
@@ -144,7 +148,8 @@ func costTable(s *section, all []costReadings, b *bench) *section {
 	return s
 }
 
-func costPromise(ours float64, biolatency measure) *bar {
+func costPromise(time, _ measure, all map[string]costReadings) *bar {
+	ours, biolatency := time.median(), all[nameBiolatency].time
 	if len(biolatency.Readings) == 0 {
 		return &bar{fmt.Sprintf("≤ %d ns (biolatency not measured)", costBar), ours <= costBar}
 	}
