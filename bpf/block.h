@@ -107,6 +107,22 @@ struct {
 	__type(value, __u8);
 } told_files SEC(".maps");
 
+/* What was found out of an inode, in a table by its address, so that it is not asked for each time. */
+#define INODES 256
+struct known_inode {
+	__u64 address;
+	__u64 ino;
+	__u32 dev;
+	__u32 is_bdev;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, INODES);
+	__type(key, __u32);
+	__type(value, struct known_inode);
+} known_inodes SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -97,14 +97,6 @@ INLINE struct task_id *take_dirtier(struct dirtied *dirtied, __u32 pages)
 #define MAPPING_BITS 3	/* of a page's mapping: no file's */
 #define ANONYMOUS 1
 
-INLINE void put_inode_of(struct io_life *life, struct inode *inode, enum file_source source)
-{
-	life->ino = BPF_CORE_READ(inode, i_ino);
-	life->file_is_bdev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
-	life->file_dev = life->file_is_bdev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
-	life->file_source = source;
-}
-
 /* Tells a file's name, once. */
 SUBPROGRAM int tell_file(struct inode *inode, struct dentry *dentry)
 {
@@ -136,29 +128,67 @@ SUBPROGRAM int tell_file(struct inode *inode, struct dentry *dentry)
 	return 0;
 }
 
+/* inode: an address that was read, which the verifier takes for a number. */
+INLINE void put_inode_of(struct io_life *life, struct inode *inode, struct file *file, enum file_source source)
+{
+	__u32 slot = ((__u64)inode >> 6 ^ (__u64)inode >> 14) & (INODES - 1);
+	struct known_inode *known = bpf_map_lookup_elem(&known_inodes, &slot);
+	__u64 ino = BPF_CORE_READ(inode, i_ino);
+
+	if (!known)
+		return;
+	if (known->address != (__u64)inode || known->ino != ino) {
+		known->address = (__u64)inode;
+		known->ino = ino;
+		known->is_bdev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
+		known->dev = known->is_bdev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+		tell_file(inode, file ? BPF_CORE_READ(file, f_path.dentry) : NULL);
+	}
+	life->ino = ino;
+	life->file_is_bdev = known->is_bdev;
+	life->file_dev = known->dev;
+	life->file_source = source;
+}
+
+/* The file of the system call that the current thread is in. */
+INLINE struct file *called_file(void)
+{
+	struct task_struct *task = this_task();
+	struct file **slots, *file = NULL;
+	struct pt_regs *regs;
+	int syscall;
+	__u32 n, fd;
+
+	if (GET(task, flags) & PF_KTHREAD)
+		return NULL;
+	regs = user_regs(task);
+	syscall = BPF_CORE_READ(regs, orig_ax);
+	if (syscall < 0 || syscall >= SYSCALLS)
+		return NULL;
+	n = fd_argument[syscall & (SYSCALLS - 1)];
+	if (!n)
+		return NULL;
+	fd = syscall_argument(regs, n);
+	if (!typed)
+		return file_by_fd(task, fd);
+	if (fd >= task->files->fdt->max_fds)
+		return NULL;
+	slots = task->files->fdt->fd;
+	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
+	return file;
+}
+
 /* The file that a direct request moves: by the operation that waits for it, or else the system call's. */
 SUBPROGRAM int put_direct_file(struct io_life *life, __u64 end_io, struct iomap_dio *dio)
 {
-	struct task_struct *task = this_task();
-	struct file *file = NULL;
-	struct pt_regs *regs;
-	__u32 n = 0;
-	int syscall;
+	struct file *file;
 
-	if (iomap_dio_bio_end_io && end_io == iomap_dio_bio_end_io && bpf_core_type_exists(struct iomap_dio)) {
+	if (iomap_dio_bio_end_io && end_io == iomap_dio_bio_end_io && bpf_core_type_exists(struct iomap_dio))
 		file = BPF_CORE_READ(dio, iocb, ki_filp);
-	} else if (!(BPF_CORE_READ(task, flags) & PF_KTHREAD)) {
-		regs = user_regs(task);
-		syscall = BPF_CORE_READ(regs, orig_ax);
-		if (syscall >= 0 && syscall < SYSCALLS)
-			n = fd_argument[syscall & (SYSCALLS - 1)];
-		if (n)
-			file = file_by_fd(task, syscall_argument(regs, n));
-	}
-	if (!file)
-		return 0;
-	put_inode_of(life, BPF_CORE_READ(file, f_inode), FILE_FD);
-	tell_file(BPF_CORE_READ(file, f_inode), BPF_CORE_READ(file, f_path.dentry));
+	else
+		file = called_file();
+	if (file)
+		put_inode_of(life, BPF_CORE_READ(file, f_inode), file, FILE_FD);
 	return 0;
 }
 
@@ -195,8 +225,7 @@ INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 	inode = BPF_CORE_READ(mapping, host);
 	if (!inode)
 		return;
-	put_inode_of(life, inode, FILE_FOLIO);
-	tell_file(inode, NULL);
+	put_inode_of(life, inode, NULL, FILE_FOLIO);
 	if (!writes || life->file_is_bdev)
 		return;
 	dirtied = find_dirtied(inode, false);

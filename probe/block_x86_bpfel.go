@@ -178,6 +178,14 @@ type blockIoSum struct {
 	Sizes      [24]uint32
 }
 
+type blockKnownInode struct {
+	_       structs.HostLayout
+	Address uint64
+	Ino     uint64
+	Dev     uint32
+	IsBdev  uint32
+}
+
 type blockLossCount struct {
 	_     structs.HostLayout
 	Count uint64
@@ -206,6 +214,7 @@ const (
 	blockMapCounts             = "counts"
 	blockMapDirtyInodes        = "dirty_inodes"
 	blockMapFollowed           = "followed"
+	blockMapKnownInodes        = "known_inodes"
 	blockMapLives              = "lives"
 	blockMapLosses             = "losses"
 	blockMapRecords            = "records"
@@ -356,6 +365,7 @@ type blockMapSpecs struct {
 	Counts      *ebpf.MapSpec `ebpf:"counts"`
 	DirtyInodes *ebpf.MapSpec `ebpf:"dirty_inodes"`
 	Followed    *ebpf.MapSpec `ebpf:"followed"`
+	KnownInodes *ebpf.MapSpec `ebpf:"known_inodes"`
 	Lives       *ebpf.MapSpec `ebpf:"lives"`
 	Losses      *ebpf.MapSpec `ebpf:"losses"`
 	Records     *ebpf.MapSpec `ebpf:"records"`
@@ -428,6 +438,7 @@ type blockMaps struct {
 	Counts      *ebpf.Map `ebpf:"counts"`
 	DirtyInodes *ebpf.Map `ebpf:"dirty_inodes"`
 	Followed    *ebpf.Map `ebpf:"followed"`
+	KnownInodes *ebpf.Map `ebpf:"known_inodes"`
 	Lives       *ebpf.Map `ebpf:"lives"`
 	Losses      *ebpf.Map `ebpf:"losses"`
 	Records     *ebpf.Map `ebpf:"records"`
@@ -443,6 +454,7 @@ func (m *blockMaps) Close() error {
 		m.Counts,
 		m.DirtyInodes,
 		m.Followed,
+		m.KnownInodes,
 		m.Lives,
 		m.Losses,
 		m.Records,
