@@ -41,7 +41,7 @@ func (l *life) part(s *span, t *trace) {
 		l.open.touch(s, t.at)
 		return
 	}
-	l.ended.put(l.keyOf(t), t.at)
+	l.ended.put(l.keyOf(t), &ending{at: t.at})
 	l.finish(s, t.at)
 }
 
@@ -51,12 +51,20 @@ func (l *life) fail(s *span, err int32) {
 	}
 }
 
+// ending is a completion that others may follow: io_done, and those of a flush sequence.
+type ending struct {
+	at   uint64
+	done bool // io_done has followed
+}
+
 // completeEmpty is for a flush, and for the end of a sequence of flushes around
 // a write, whose data has completed before.
 func (l *life) completeEmpty(t *trace) {
 	k := l.keyOf(t)
+	before, known := l.ended.get(k)
+	l.ended.put(k, &ending{at: t.at})
 	for i, s := range l.held {
-		if s.beginKey() == k && recent(s.last, t.at) {
+		if s.beginKey() == k {
 			l.counts.FlushEnds++
 			l.fail(s, t.err)
 			l.release(i)
@@ -68,20 +76,18 @@ func (l *life) completeEmpty(t *trace) {
 	if s == nil {
 		s = l.locate(t, empty)
 	}
-	if s != nil {
-		l.ended.put(k, t.at)
+	switch {
+	case s != nil:
 		l.fail(s, t.err)
 		l.finish(s, t.at)
-		return
-	}
-	if at, ok := l.ended.get(k); ok && recent(at, t.at) && t.err == 0 {
+	case known && within(before.at, t.at, flushTime) && t.err == 0:
 		l.counts.FlushEnds++
-		return
+	default:
+		l.counts.Unmatched++
 	}
-	l.counts.Unmatched++
 }
 
-func recent(before, now uint64) bool { return now < before || now-before < soon }
+func within(before, now, ns uint64) bool { return now < before || now-before < ns }
 
 // bioComplete is for a bio of a device without requests, or one that was remapped.
 func (l *life) bioComplete(t *trace) {
@@ -102,8 +108,8 @@ func (l *life) bioComplete(t *trace) {
 func (l *life) done(t *trace) {
 	l.disk(t.dev).completed = true
 	k := l.keyOf(t)
-	if at, ok := l.ended.get(k); ok && recent(at, t.at) {
-		l.ended.remove(k)
+	if before, ok := l.ended.get(k); ok && !before.done && within(before.at, t.at, soon) {
+		before.done = true
 		return
 	}
 	s := l.locate(t, func(s *span) bool { return s.driver })
@@ -135,7 +141,9 @@ func (l *life) finish(s *span, at uint64) {
 		s.io.Flags |= event.IOSequential
 	}
 	if s.request && s.left > 0 && s.io.Op&(reqPreflush|reqFUA) != 0 {
-		l.held = append(l.held, s)
+		if l.held = append(l.held, s); len(l.held) > maxHeld {
+			l.release(0)
+		}
 		return
 	}
 	l.say(s)
@@ -152,13 +160,16 @@ func (l *life) awaitFlush(s *span) {
 	if s.io.Op&reqPreflush == 0 || s.class == classFlush {
 		return
 	}
+	if s.left == 0 { // a write of nothing: what the device gets is a flush
+		s.io.Op = s.io.Op&^event.OpMask | event.OpFlush
+	}
 	waiting := slices.DeleteFunc(l.flushes[s.io.Disk], func(o *span) bool { return !o.open || o.io.Issued != 0 && o.left > 0 })
 	l.flushes[s.io.Disk] = append(waiting, s)
 }
 
 // flushIssued gives those who wait for nothing but a flush the instant at which
 // the driver had it: one flush request serves all of them. Else it is told by
-// itself, as that of the first who waits for it before a write.
+// itself, as that of the first who waits for it before or after a write.
 func (l *life) flushIssued(flush *span) {
 	var writer *span
 	for _, s := range l.flushes[flush.io.Disk] {
@@ -168,6 +179,11 @@ func (l *life) flushIssued(flush *span) {
 			s.io.Issued, s.io.Depth = flush.io.Issued, flush.io.Depth
 			flush.silent = true
 		case writer == nil:
+			writer = s
+		}
+	}
+	for _, s := range l.held {
+		if writer == nil && s.io.Disk == flush.io.Disk {
 			writer = s
 		}
 	}

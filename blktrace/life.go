@@ -18,8 +18,8 @@ type life struct {
 	disks   map[event.Dev]*disk
 	parts   map[event.Dev]event.Dev // partitions, by what remaps and requests have shown
 	remaps  kept[remapped]
-	ended   kept[uint64] // ns: requests that completed, whose second completion or io_done may follow
-	held    []*span      // completed, but a step of its flush sequence may still fail
+	ended   kept[*ending] // requests that completed
+	held    []*span       // completed, but a step of its flush sequence may still fail
 	flushes map[event.Dev][]*span
 }
 
@@ -42,7 +42,7 @@ type tail struct {
 
 // follow says whether an I/O begins where the one before ended.
 func (t *tail) follow(s *span) bool {
-	if s.left == 0 {
+	if s.left == 0 || s.class == classOther {
 		return false
 	}
 	follows := t.known && t.class == s.class && t.sector == s.begin
@@ -290,7 +290,7 @@ func (l *life) expire(now uint64) {
 		}
 		l.unfinished(s)
 	}
-	for len(l.held) > 0 && now > soon && l.held[0].last < now-soon {
+	for len(l.held) > 0 && now > flushTime && l.held[0].last < now-flushTime {
 		l.release(0)
 	}
 }

@@ -182,4 +182,3 @@ func (r *Reader) Read(tell func(*event.IO)) (Counts, error) {
 	}
 	return counts, err
 }
-

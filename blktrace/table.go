@@ -15,7 +15,9 @@ const (
 	maxKept      = 4096    // remaps and completions that something may still follow
 	longest      = 120e9   // ns without any action, after which a completion is no more believed
 	longestRetry = 30e9    // ns until a request that the driver has is taken for another one when it is issued
-	soon         = 1e9     // ns in which what belongs to a completion follows it
+	soon         = 1e9     // ns in which io_done follows its completion
+	flushTime    = 10e9    // ns in which the next step of a flush sequence follows the one before
+	maxHeld      = 4096
 )
 
 // key is by what actions find each other: a trace has no request's address.
