@@ -185,13 +185,12 @@ func decodeRecord(b []byte, order binary.ByteOrder) record {
 	r := record{
 		sequence: order.Uint32(b[4:]), time: order.Uint64(b[8:]), sector: order.Uint64(b[16:]), bytes: order.Uint32(b[24:]),
 	}
-	tail := b[28:]
+	tail := b[36:]
 	if len(b) == recordBytes2 {
 		r.pid, r.action = order.Uint32(b[28:]), order.Uint64(b[32:])
 		tail = b[40:]
 	} else {
 		r.action, r.pid = uint64(order.Uint32(b[28:])), order.Uint32(b[32:])
-		tail = b[36:]
 	}
 	r.device, r.cpu = order.Uint32(tail), order.Uint32(tail[4:])
 	r.err, r.data = order.Uint16(tail[8:]), order.Uint16(tail[10:])
