@@ -16,7 +16,7 @@ func (l *life) complete(t *trace) {
 		return
 	}
 	fits := func(s *span) bool { return s.class == classOther || s.left >= t.bytes && s.left > 0 }
-	s := l.locate(t, func(s *span) bool { return s.driver && fits(s) })
+	s := l.current(l.locate(t, func(s *span) bool { return s.driver && fits(s) }))
 	if s == nil { // its issue was not recorded, or it failed before
 		s = l.locate(t, func(s *span) bool { return s.request && fits(s) })
 	}
@@ -28,6 +28,33 @@ func (l *life) complete(t *trace) {
 		return
 	}
 	l.part(s, t)
+}
+
+// current chooses among alike requests that the driver has. Usually the first
+// completes first; but one that is there for much longer than such requests take is stale:
+// its completion was lost, and this is that of a later one.
+func (l *life) current(s *span) *span {
+	if s == nil {
+		return nil
+	}
+	alike := l.open.begins[s.beginKey()]
+	if len(alike) == 1 {
+		return s
+	}
+	same := func(o *span) bool { return o.driver && o.left == s.left }
+	newest := s.last
+	for _, o := range alike {
+		if same(o) {
+			newest = max(newest, o.last)
+		}
+	}
+	overlap := max(8*l.disk(s.io.Disk).device, 1e6)
+	for _, o := range alike {
+		if same(o) && newest-o.last <= overlap {
+			return o
+		}
+	}
+	return s
 }
 
 // part takes what has completed off a request, which goes on at the sector behind it.
@@ -74,7 +101,13 @@ func (l *life) completeEmpty(t *trace) {
 	empty := func(s *span) bool { return s.left == 0 }
 	s := l.locate(t, func(s *span) bool { return s.driver && empty(s) })
 	if s == nil {
+		s = l.locate(t, func(s *span) bool { return empty(s) && s.io.Issued != 0 })
+	}
+	if s == nil {
 		s = l.locate(t, empty)
+	}
+	if s == nil {
+		s = l.atEnd(k)
 	}
 	switch {
 	case s != nil:
@@ -93,8 +126,8 @@ func within(before, now, ns uint64) bool { return now < before || now-before < n
 func (l *life) bioComplete(t *trace) {
 	l.disk(t.dev).completed = true
 	s := l.locate(t, func(s *span) bool { return !s.request && s.left == t.bytes })
-	if s == nil && t.bytes == 0 { // some drivers have moved its sector to its end
-		s = find(l.open.ends, l.keyOf(t), 0, func(s *span) bool { return !s.request })
+	if s == nil && t.bytes == 0 {
+		s = l.atEnd(l.keyOf(t))
 	}
 	if s == nil {
 		l.counts.Unmatched++
@@ -102,6 +135,11 @@ func (l *life) bioComplete(t *trace) {
 	}
 	l.fail(s, t.err)
 	l.finish(s, t.at)
+}
+
+// atEnd is the bio that ends at a sector: while they do it, some drivers move its begin to there.
+func (l *life) atEnd(k key) *span {
+	return find(l.open.ends, k, 0, func(s *span) bool { return !s.request && s.left > 0 })
 }
 
 // done is for block_io_done, which follows the last completion and has no size.
@@ -112,7 +150,7 @@ func (l *life) done(t *trace) {
 		before.done = true
 		return
 	}
-	s := l.locate(t, func(s *span) bool { return s.driver })
+	s := l.current(l.locate(t, func(s *span) bool { return s.driver }))
 	if s == nil {
 		s = l.locate(t, func(s *span) bool { return s.request && s.started })
 	}
@@ -128,6 +166,9 @@ func (l *life) done(t *trace) {
 func (l *life) finish(s *span, at uint64) {
 	l.close(s)
 	s.io.Completed = at
+	if ns, ok := s.io.Phase(event.PhaseDevice); ok {
+		l.disk(s.io.Disk).took(ns)
+	}
 	s.last = max(s.last, at)
 	if s.silent {
 		for _, waiting := range l.flushes[s.io.Disk] {

@@ -28,9 +28,19 @@ type disk struct {
 	requests  bool // it has requests, so that it is no partition
 	completed bool // a completion was seen
 	inDriver  uint32
+	device    uint64 // ns: how long the driver has requests, an average that forgets
 
 	issued, queued tail
 	bio            *span // the latest that was queued
+}
+
+// took adds to the average.
+func (d *disk) took(ns uint64) {
+	if d.device == 0 {
+		d.device = ns
+		return
+	}
+	d.device += ns/16 - d.device/16
 }
 
 // tail is where the latest I/O ended.
@@ -113,6 +123,9 @@ func (l *life) keyOf(t *trace) key { return key{l.whole(t.dev), t.sector, classO
 func (l *life) create(t *trace, request bool) *span {
 	if l.open.ages.Len() >= maxOpen {
 		l.unfinished(l.open.ages.Front().Value.(*span))
+	}
+	if alike := l.open.begins[l.keyOf(t)]; len(alike) >= maxAlike {
+		l.unfinished(alike[0])
 	}
 	s := &span{
 		class: classOf(t.op), begin: t.sector, left: t.bytes, last: t.at, request: request,

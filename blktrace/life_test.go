@@ -118,6 +118,30 @@ var lives = []struct {
 		Counts{Unfinished: 1},
 	},
 	{
+		"a completion is lost, and later I/Os are at the same place", `
+1.000010 a 7 bio_queue 8,0 W 100 + 8 [a]
+1.000020 a 7 rq_issue 8,0 W 4096 () 100 + 8 [a]
+1.500010 b 8 bio_queue 8,0 W 100 + 8 [b]
+1.500020 b 8 rq_issue 8,0 W 4096 () 100 + 8 [b]
+1.500030 sh 1 rq_complete 8,0 W () 100 + 8 [0]
+1.600010 c 9 bio_queue 8,0 W 100 + 8 [c]
+1.600020 c 9 rq_issue 8,0 W 4096 () 100 + 8 [c]
+1.600030 sh 1 rq_complete 8,0 W () 100 + 8 [0]`,
+		[]string{
+			"b 8,0 op1 100+8 Q500010 G- I- D500020 C500030 depth2",
+			"c 8,0 op1 100+8 Q600010 G- I- D600020 C600030 depth2",
+			"a 8,0 op1 100+8 Q10 G- I- D20 C- depth1 unfinished",
+		},
+		Counts{Unfinished: 1},
+	},
+	{
+		"a device that hung for two minutes", `
+1.000010 dd 7 rq_issue 8,0 W 4096 () 100 + 8 [dd]
+151.000010 swapper 0 rq_complete 8,0 W () 100 + 8 [-110]`,
+		[]string{"dd 8,0 op1 100+8 Q- G- I- D10 C150000010 depth1 error110"},
+		Counts{},
+	},
+	{
 		"a completion whose start was not seen", `
 1.000010 swapper 0 rq_complete 8,0 W () 100 + 8 [0]`,
 		nil,
@@ -425,6 +449,19 @@ func TestBackwards(t *testing.T) {
 	l.end()
 	if len(ios) != 1 || counts.Backwards != 1 || !ios[0].Backwards() {
 		t.Errorf("%d IOs, %+v", len(ios), counts)
+	}
+}
+
+// TestManyAlike: flushes that never complete are all at sector 0.
+func TestManyAlike(t *testing.T) {
+	var counts Counts
+	l := newLife(&counts, func(*event.IO) {})
+	for i := range uint64(50_000) {
+		l.take(&trace{at: 1000 + i, action: Queue, dev: 1, op: event.OpWrite | reqPreflush})
+		l.take(&trace{at: 1000 + i, action: Complete, dev: 1, sector: 8})
+	}
+	if l.open.ages.Len() != maxAlike || len(l.flushes[1]) > maxAlike {
+		t.Errorf("%d open, %d waiting", l.open.ages.Len(), len(l.flushes[1]))
 	}
 }
 

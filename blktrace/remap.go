@@ -96,6 +96,9 @@ func (l *life) remapAt(t *trace) (key, remapped, bool) {
 	if was, ok := l.remaps.get(k); ok || !t.ofRequest {
 		return k, was, ok
 	}
+	if len(l.disks) > maxSearched {
+		return key{}, remapped{}, false
+	}
 	for part := range l.disks {
 		if l.whole(part) != t.dev && !l.maybePartition(part, t.dev) {
 			continue
@@ -120,7 +123,6 @@ func (l *life) inherit(s *span, was remapped, by event.Task) {
 		return
 	}
 	parent.stacked = true
-	s.parent = parent
 	if owner := parent.io.Owner; owner != (event.Task{}) && owner.TID != by.TID {
 		s.io.Owner, s.io.Carrier = owner, by
 	}

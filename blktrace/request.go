@@ -17,7 +17,7 @@ func (l *life) locate(t *trace, will func(*span) bool) *span {
 	if s := find(l.open.begins, k, t.bytes, will); s != nil {
 		return s
 	}
-	if _, ok := l.parts[t.dev]; ok || !l.disk(t.dev).requests {
+	if _, ok := l.parts[t.dev]; ok || !l.disk(t.dev).requests || len(l.disks) > maxSearched {
 		return nil
 	}
 	for part := range l.disks {
