@@ -68,3 +68,51 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(readBytes)
 }
+
+// FuzzLife plays actions on few devices and sectors, so that they meet, and
+// checks that nothing is left of them.
+func FuzzLife(f *testing.F) {
+	f.Add([]byte("any actions on few devices and few sectors, of which six bytes make one"))
+	f.Add([]byte{0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 8, 0, 1, 1, 1, 1, 10, 0, 1, 1, 1, 1})
+	devs := []event.Dev{event.MakeDev(8, 0), event.MakeDev(8, 1), event.MakeDev(253, 0), event.MakeDev(259, 3)}
+	ops := []uint32{event.OpRead, event.OpWrite, event.OpWrite | reqPreflush, event.OpFlush | reqPreflush, event.OpDiscard, opUnknown, event.OpWrite | reqFUA}
+	f.Fuzz(func(t *testing.T, script []byte) {
+		var counts Counts
+		told := map[*event.IO]bool{}
+		l := newLife(&counts, func(io *event.IO) {
+			if told[io] {
+				t.Errorf("told twice: %+v", *io)
+			}
+			told[io] = true
+			if (io.Completed == 0) != (io.Flags&event.IOUnfinished != 0) {
+				t.Errorf("neither completed nor unfinished, or both: %+v", *io)
+			}
+			if io.Flags&event.IOUnfinished == 0 && io.Issued != 0 && io.Depth == 0 {
+				t.Errorf("issued at depth 0: %+v", *io)
+			}
+		})
+		at := uint64(1e9)
+		for ; len(script) >= 6; script = script[6:] {
+			at += uint64(script[5]) * uint64(script[5]) * uint64(script[5]) * 100_000
+			tr := trace{
+				at: at, action: Action(script[0]) % Actions, dev: devs[script[1]%4], from: devs[script[1]>>2%4], to: devs[script[1]>>4%4],
+				sector: uint64(script[2]%16) * 8, fromSector: uint64(script[2]>>4) * 8, boundary: uint64(script[2]>>4) * 8,
+				bytes: uint64(script[3]%5) * 4096, op: ops[int(script[4])%len(ops)], cpu: uint32(script[4]),
+			}
+			tr.ofRequest = tr.action == Issue || tr.action == Start || tr.action == Insert || tr.action == Complete && script[4] > 127
+			l.take(&tr)
+		}
+		l.end()
+		if uint64(len(told)) != counts.IOs {
+			t.Errorf("%d told: %+v", len(told), counts)
+		}
+		if len(l.open.begins)+len(l.open.ends)+l.open.ages.Len()+len(l.held) != 0 {
+			t.Errorf("left: %v %v %d %v", l.open.begins, l.open.ends, l.open.ages.Len(), l.held)
+		}
+		for dev, d := range l.disks {
+			if d.inDriver != 0 {
+				t.Errorf("%d,%d has %d requests in its driver", dev.Major(), dev.Minor(), d.inDriver)
+			}
+		}
+	})
+}
