@@ -5,8 +5,10 @@ package blktrace
 import (
 	"container/heap"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"time"
 )
 
 // window is how many actions are put in order of time at once: files of
@@ -65,6 +67,7 @@ func (r *Reader) merge(counts *Counts, take func(*trace)) error {
 		heads inputs
 		notes = notes{names: map[uint32]string{}}
 		errs  []error
+		late  bool
 	)
 	advance := func(in *input) bool {
 		ok, err := in.advance(counts, &notes)
@@ -81,6 +84,11 @@ func (r *Reader) merge(counts *Counts, take func(*trace)) error {
 	heap.Init(&heads)
 	order := order{take: take}
 	for len(heads) > 0 {
+		if early := order.given - min(order.given, heads[0].head.at); early > 0 && !late {
+			late = true
+			errs = append(errs, fmt.Errorf("%s: %s earlier than what was read long before it, which cannot be put in order any more: sort the recording by time",
+				heads[0].source.where(), time.Duration(early)))
+		}
 		order.put(&heads[0].head)
 		if advance(heads[0]) {
 			heap.Fix(&heads, 0)
@@ -100,6 +108,7 @@ type order struct {
 	queue []*trace
 	free  []*trace
 	take  func(*trace)
+	given uint64 // ns: the latest that was passed on
 	begun bool
 	shift uint64
 }
@@ -137,6 +146,7 @@ func (o *order) give() {
 			o.shift = 1
 		}
 	}
+	o.given = max(o.given, t.at)
 	t.at += o.shift
 	o.take(t)
 	o.free = append(o.free, t)

@@ -36,9 +36,9 @@ func newTextReader(name string, in *bufio.Reader) *textReader {
 func (r *textReader) next(t *trace) error {
 	for r.in.Scan() {
 		r.line++
-		ok, err := r.parse(t, strings.TrimSuffix(r.in.Text(), "\r"))
+		ok, err := r.parse(t, r.in.Text())
 		if err != nil {
-			return fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
+			return fmt.Errorf("%s: %w", r.where(), err)
 		}
 		if ok {
 			r.found = true
@@ -56,6 +56,8 @@ func (r *textReader) next(t *trace) error {
 	}
 	return io.EOF
 }
+
+func (r *textReader) where() string { return fmt.Sprintf("%s: line %d", r.name, r.line) }
 
 // parse says whether a line is an event of the block layer, and reads it.
 func (r *textReader) parse(t *trace, line string) (bool, error) {

@@ -3,6 +3,7 @@
 package blktrace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,6 +152,24 @@ func TestDamagedText(t *testing.T) {
 	long := writeText(t, oneIO+strings.Repeat("x", maxLine+1))
 	if _, _, err := readAll(long); err == nil || !strings.Contains(err.Error(), "line 3: longer than") {
 		t.Error(err)
+	}
+}
+
+// TestShuffledText: what is near is put in order; else the first line that is not is told.
+func TestShuffledText(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(oneIO)
+	for i := range 3 * window {
+		fmt.Fprintf(&b, "dd 7 [000] 2.%06d: block:block_plug: [dd]\n", i)
+	}
+	b.WriteString(oneIO)
+	path := writeText(t, b.String())
+	ios, counts, err := readAll(path)
+	if err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s: line %d: 1.00", path, 3*window+3)) {
+		t.Error(err)
+	}
+	if len(ios) != 2 || counts.OutOfOrder != 2 || counts.Unmatched+counts.Unfinished != 0 {
+		t.Errorf("%d IOs, %+v", len(ios), counts)
 	}
 }
 
