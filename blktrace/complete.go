@@ -231,8 +231,9 @@ func (l *life) flushIssued(flush *span) {
 	switch {
 	case flush.silent:
 		l.counts.Flushes++
-	case writer != nil && flush.io.Owner != writer.io.Owner:
-		if flush.io.Carrier == (event.Task{}) {
+	case writer != nil:
+		flush.issuer = writer.issuer
+		if flush.io.Carrier == (event.Task{}) && flush.io.Owner != writer.io.Owner {
 			flush.io.Carrier = flush.io.Owner
 		}
 		flush.io.Owner = writer.io.Owner

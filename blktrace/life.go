@@ -158,7 +158,8 @@ func (l *life) own(s *span, t *trace) {
 	if s.io.Owner != (event.Task{}) {
 		return
 	}
-	if (t.action == Insert || t.action == Issue) && strings.HasPrefix(t.task.Comm, "kworker/") {
+	s.issuer = t.action == Insert || t.action == Issue
+	if s.issuer && strings.HasPrefix(t.task.Comm, "kworker/") {
 		s.io.Carrier = t.task
 		return
 	}
@@ -289,6 +290,12 @@ func (l *life) say(s *span) {
 	}
 	if s.io.Backwards() {
 		l.counts.Backwards++
+	}
+	switch {
+	case s.io.Owner == (event.Task{}):
+		l.counts.NoOwner++
+	case s.issuer:
+		l.counts.ByIssuer++
 	}
 	l.counts.IOs++
 	l.tell(&s.io)

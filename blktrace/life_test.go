@@ -439,6 +439,22 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// TestOwnersOfRequestsAlone: where only issues are recorded, the owner is whoever
+// issued it, unless that is a kernel worker; and the counts say so.
+func TestOwnersOfRequestsAlone(t *testing.T) {
+	_, counts := read(t, textFile(t, `
+1.000010 dd 7 rq_issue 8,0 W 4096 () 100 + 8 [dd]
+1.000020 sh 1 rq_complete 8,0 W () 100 + 8 [0]
+1.000030 kworker/0:1H 9 rq_issue 8,0 W 4096 () 100 + 8 [kworker/0:1H]
+1.000040 sh 1 rq_complete 8,0 W () 100 + 8 [0]
+1.000050 cp 8 io_start 8,0 W 4096 () 100 + 8 [cp]
+1.000060 kworker/0:1H 9 rq_issue 8,0 W 4096 () 100 + 8 [kworker/0:1H]
+1.000070 sh 1 rq_complete 8,0 W () 100 + 8 [0]`))
+	if counts.IOs != 3 || counts.ByIssuer != 1 || counts.NoOwner != 1 {
+		t.Errorf("%+v", counts)
+	}
+}
+
 // TestBackwards: a clock that goes back by more than is put in order.
 func TestBackwards(t *testing.T) {
 	var counts Counts

@@ -123,8 +123,11 @@ func (l *life) inherit(s *span, was remapped, by event.Task) {
 		return
 	}
 	parent.stacked = true
-	if owner := parent.io.Owner; owner != (event.Task{}) && owner.TID != by.TID {
-		s.io.Owner, s.io.Carrier = owner, by
+	if owner := parent.io.Owner; owner != (event.Task{}) {
+		s.issuer = parent.issuer
+		if owner.TID != by.TID {
+			s.io.Owner, s.io.Carrier = owner, by
+		}
 	}
 	if s.io.Cgroup == 0 {
 		s.io.Cgroup = parent.io.Cgroup

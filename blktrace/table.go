@@ -41,6 +41,7 @@ type span struct {
 	driver      bool // the driver has it
 	stacked     bool // what was made of it below is told too
 	follows     bool // it was queued right behind the bio before it
+	issuer      bool // its owner is whoever issued it
 	silent      bool // told as part of those that wait for it
 	open        bool
 	age         *list.Element
