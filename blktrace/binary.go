@@ -224,7 +224,6 @@ func (r *record) trace(t *trace, data []byte, order binary.ByteOrder) error {
 	if kind := r.action & actionMask; kind != 0 && kind < uint64(len(binaryActions)) {
 		t.action = binaryActions[kind]
 	}
-	t.ofRequest = t.action == Issue || t.action == Insert || t.action == Requeue
 	return t.data(data)
 }
 

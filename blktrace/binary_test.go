@@ -23,7 +23,7 @@ func scenario(r *recorder) {
 	r.name(1_000_000_005, 71, 1, "kworker/1:1")
 	dm := event.MakeDev(253, 0)
 	r.add(
-		is{at: 1_000_010_000, action: kA, cat: catWrite, sector: 500, bytes: 8192, pid: 70, data: append(be32(uint32(dm), 8<<20|1), be64(0)...)},
+		is{at: 1_000_010_000, action: kA, cat: catWrite, sector: 500, bytes: 8192, pid: 70, data: append(be32(uint32(dm), 8<<20), be64(0)...)},
 		is{at: 1_000_010_500, action: kA, cat: catWrite, sector: 2548, bytes: 8192, pid: 70, data: append(be32(8<<20|1, 8<<20), be64(500)...)},
 		is{at: 1_000_011_000, action: kQ, cat: catWrite | catSync, sector: 2548, bytes: 8192, pid: 70, cgroup: 77},
 		is{at: 1_000_012_000, action: kX, cat: catWrite | catSync, sector: 2548, bytes: 4096, pid: 70, data: be64(2556)},

@@ -68,7 +68,7 @@ func (l *life) part(s *span, t *trace) {
 		l.open.touch(s, t.at)
 		return
 	}
-	l.ended.put(l.keyOf(t), &ending{at: t.at})
+	l.ended.put(keyOf(t), &ending{at: t.at})
 	l.finish(s, t.at)
 }
 
@@ -87,7 +87,7 @@ type ending struct {
 // completeEmpty is for a flush, and for the end of a sequence of flushes around
 // a write, whose data has completed before.
 func (l *life) completeEmpty(t *trace) {
-	k := l.keyOf(t)
+	k := keyOf(t)
 	before, known := l.ended.get(k)
 	l.ended.put(k, &ending{at: t.at})
 	for i, s := range l.held {
@@ -127,7 +127,7 @@ func (l *life) bioComplete(t *trace) {
 	l.disk(t.dev).completed = true
 	s := l.locate(t, func(s *span) bool { return !s.request && s.left == t.bytes })
 	if s == nil && t.bytes == 0 {
-		s = l.atEnd(l.keyOf(t))
+		s = l.atEnd(keyOf(t))
 	}
 	if s == nil {
 		l.counts.Unmatched++
@@ -145,7 +145,7 @@ func (l *life) atEnd(k key) *span {
 // done is for block_io_done, which follows the last completion and has no size.
 func (l *life) done(t *trace) {
 	l.disk(t.dev).completed = true
-	k := l.keyOf(t)
+	k := keyOf(t)
 	if before, ok := l.ended.get(k); ok && !before.done && within(before.at, t.at, soon) {
 		before.done = true
 		return

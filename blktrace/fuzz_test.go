@@ -99,7 +99,6 @@ func FuzzLife(f *testing.F) {
 				sector: uint64(script[2]%16) * 8, fromSector: uint64(script[2]>>4) * 8, boundary: uint64(script[2]>>4) * 8,
 				bytes: uint64(script[3]%5) * 4096, op: ops[int(script[4])%len(ops)], cpu: uint32(script[4]),
 			}
-			tr.ofRequest = tr.action == Issue || tr.action == Start || tr.action == Insert || tr.action == Complete && script[4] > 127
 			l.take(&tr)
 		}
 		l.end()

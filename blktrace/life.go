@@ -16,7 +16,6 @@ type life struct {
 
 	open    table
 	disks   map[event.Dev]*disk
-	parts   map[event.Dev]event.Dev // partitions, by what remaps and requests have shown
 	remaps  kept[remapped]
 	ended   kept[*ending] // requests that completed
 	held    []*span       // completed, but a step of its flush sequence may still fail
@@ -25,7 +24,6 @@ type life struct {
 
 // disk is what is kept of a device.
 type disk struct {
-	requests  bool // it has requests, so that it is no partition
 	completed bool // a completion was seen
 	inDriver  uint32
 	device    uint64 // ns: how long the driver has requests, an average that forgets
@@ -63,15 +61,12 @@ func (t *tail) follow(s *span) bool {
 func newLife(counts *Counts, tell func(*event.IO)) *life {
 	return &life{
 		tell: tell, counts: counts, open: newTable(), disks: map[event.Dev]*disk{},
-		parts: map[event.Dev]event.Dev{}, flushes: map[event.Dev][]*span{},
+		flushes: map[event.Dev][]*span{},
 	}
 }
 
 func (l *life) take(t *trace) {
 	l.expire(t.at)
-	if t.ofRequest {
-		l.disk(t.dev).requests = true
-	}
 	switch t.action {
 	case Queue:
 		l.queue(t)
@@ -109,28 +104,20 @@ func (l *life) disk(dev event.Dev) *disk {
 	return d
 }
 
-// whole is the disk of a partition, where it is known; else the device itself.
-func (l *life) whole(dev event.Dev) event.Dev {
-	if d, ok := l.parts[dev]; ok {
-		return d
-	}
-	return dev
-}
-
-func (l *life) keyOf(t *trace) key { return key{l.whole(t.dev), t.sector, classOf(t.op)} }
+func keyOf(t *trace) key { return key{t.dev, t.sector, classOf(t.op)} }
 
 // create opens a span for a bio or request of which this is the first action.
 func (l *life) create(t *trace, request bool) *span {
 	if l.open.ages.Len() >= maxOpen {
 		l.unfinished(l.open.ages.Front().Value.(*span))
 	}
-	if alike := l.open.begins[l.keyOf(t)]; len(alike) >= maxAlike {
+	if alike := l.open.begins[keyOf(t)]; len(alike) >= maxAlike {
 		l.unfinished(alike[0])
 	}
 	s := &span{
 		class: classOf(t.op), begin: t.sector, left: t.bytes, last: t.at, request: request,
 		io: event.IO{
-			Sector: t.sector, Bytes: clamp(t.bytes), Op: t.op, Dev: t.dev, Disk: l.whole(t.dev), CPU: t.cpu, Cgroup: t.cgroup,
+			Sector: t.sector, Bytes: clamp(t.bytes), Op: t.op, Dev: t.dev, Disk: t.dev, CPU: t.cpu, Cgroup: t.cgroup,
 		},
 	}
 	l.open.add(s)
@@ -143,7 +130,7 @@ func (l *life) queue(t *trace) {
 	s := l.create(t, false)
 	s.io.Queued = t.at
 	l.own(s, t)
-	if from, ok := l.takeRemap(t); ok {
+	if from, ok := l.passOn(keyOf(t)); ok {
 		l.inherit(s, from, t.task)
 	}
 	d := l.disk(s.io.Disk)

@@ -273,14 +273,14 @@ var lives = []struct {
 		Counts{},
 	},
 	{
-		"a partition as kernels from 5.12 on print it, below two stacked devices", `
+		"a partition below two stacked devices, as kernels from 4.14 on print it", `
 1.000010 fio 7 bio_queue 253,1 R 0 + 8 [fio]
 1.000011 fio 7 bio_remap 253,0 R 64 + 8 <- (253,1) 0
 1.000012 fio 7 bio_queue 253,0 R 64 + 8 [fio]
-1.000020 fio 7 bio_remap 8,1 R 500 + 8 <- (253,0) 64
-1.000021 fio 7 bio_remap 8,1 R 2548 + 8 <- (8,1) 500
-1.000022 fio 7 bio_queue 8,1 R 2548 + 8 [fio]
-1.000023 fio 7 getrq 8,1 R 2548 + 8 [fio]
+1.000020 fio 7 bio_remap 8,0 R 500 + 8 <- (253,0) 64
+1.000021 fio 7 bio_remap 8,0 R 2548 + 8 <- (8,1) 500
+1.000022 fio 7 bio_queue 8,0 R 2548 + 8 [fio]
+1.000023 fio 7 getrq 8,0 R 2548 + 8 [fio]
 1.000030 fio 7 rq_issue 8,0 R 4096 () 2548 + 8 [fio]
 1.000040 sh 1 rq_complete 8,0 R () 2548 + 8 [0]
 1.000050 sh 1 bio_complete 253,0 R 64 + 8 [0]
@@ -293,13 +293,14 @@ var lives = []struct {
 		Counts{},
 	},
 	{
-		"a stripe: the bio itself goes on to the disk", `
+		"a stripe: the bio itself goes on to the partition and its disk", `
 1.000010 fio 7 bio_queue 9,0 R 1000 + 8 [fio]
-1.000011 fio 7 bio_remap 8,16 R 504 + 8 <- (9,0) 1000
+1.000011 fio 7 bio_remap 8,16 R 4 + 8 <- (9,0) 1000
+1.000011 fio 7 bio_remap 8,16 R 504 + 8 <- (8,17) 4
 1.000012 fio 7 getrq 8,16 R 504 + 8 [fio]
 1.000020 fio 7 rq_issue 8,16 R 4096 () 504 + 8 [fio]
 1.000030 sh 1 rq_complete 8,16 R () 504 + 8 [0]`,
-		[]string{"fio 8,16<9,0 op0 504+8 Q10 G12 I- D20 C30 depth1"},
+		[]string{"fio 8,16:8,17<9,0 op0 504+8 Q10 G12 I- D20 C30 depth1"},
 		Counts{},
 	},
 	{

@@ -70,7 +70,7 @@ func (r *textReader) parse(t *trace, line string) (bool, error) {
 		return false, nil
 	}
 	event := textEvents[name]
-	*t = trace{action: event.action, ofRequest: event.request}
+	*t = trace{action: event.action}
 	if err := parseHead(t, head); err != nil {
 		return false, fmt.Errorf("%s: %w", name, err)
 	}

@@ -14,7 +14,6 @@ const (
 	maxOpen      = 1 << 17 // bios and requests; beyond it the one that was silent for longest is given up
 	maxKept      = 4096    // remaps and completions that something may still follow
 	maxAlike     = 1024    // of them at one sector, all in one direction
-	maxSearched  = 1024    // devices among which a partition's disk is looked for
 	longest      = 300e9   // ns without any action, after which a completion is no more believed: longer than drivers retry
 	longestRetry = 30e9    // ns until a request that the driver has is taken for another one when it is issued
 	soon         = 1e9     // ns in which io_done follows its completion

@@ -94,7 +94,7 @@ func TestEventsOfKernels(t *testing.T) {
 		if want.dev == 0 && got.dev == 8<<20 {
 			got.dev = 0
 		}
-		got.at, got.task, got.ofRequest = 0, event.Task{}, false
+		got.at, got.task = 0, event.Task{}
 		if got != want {
 			t.Errorf("%q: %+v, not %+v", line, got, want)
 		}

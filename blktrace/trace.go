@@ -89,7 +89,7 @@ type Counts struct {
 type trace struct {
 	at     uint64 // ns
 	action Action
-	dev    event.Dev // whose queue it was seen at; or as perf prints it: a bio's own, which may be a partition
+	dev    event.Dev // whose queue it was seen at: a disk, whatever partition the bio is on
 	sector uint64
 	bytes  uint64
 	op     uint32
@@ -97,8 +97,6 @@ type trace struct {
 	task   event.Task
 	cpu    uint32
 	cgroup uint64
-	// ofRequest: what it was seen on is a request for certain, so that dev is a disk.
-	ofRequest bool
 
 	from, to   event.Dev // remaps
 	fromSector uint64
