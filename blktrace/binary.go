@@ -64,7 +64,8 @@ var notifyActions = [...]Action{Process, Timestamp, Message}
 type binaryReader struct {
 	name   string
 	in     *bufio.Reader
-	offset uint64 // of the record that is read next
+	began  uint64 // where the latest record begins
+	offset uint64 // of what is read next
 	order  binary.ByteOrder
 	last   map[sequence]uint32
 	buffer []byte
@@ -92,6 +93,7 @@ func orderOf(head []byte) binary.ByteOrder {
 
 // next reads one record; io.EOF at the end of the file.
 func (r *binaryReader) next(t *trace) error {
+	r.began = r.offset
 	head, err := r.in.Peek(recordBytes)
 	if len(head) == 0 && errors.Is(err, io.EOF) {
 		return io.EOF
@@ -119,11 +121,13 @@ func (r *binaryReader) next(t *trace) error {
 	if err == nil {
 		t.missing = r.gap(&raw)
 	} else {
-		err = fmt.Errorf("%s: byte %d: %w", r.name, r.offset, err)
+		err = fmt.Errorf("%s: %w", r.where(), err)
 	}
 	r.offset += uint64(len(b))
 	return err
 }
+
+func (r *binaryReader) where() string { return fmt.Sprintf("%s: byte %d", r.name, r.began) }
 
 // size checks a record's first word and tells how long its fixed part is.
 func (r *binaryReader) size(head []byte, err error) (int, error) {
@@ -134,10 +138,10 @@ func (r *binaryReader) size(head []byte, err error) (int, error) {
 		r.order = orderOf(head)
 	}
 	if bytes.Equal(head, make([]byte, len(head))) {
-		return 0, fmt.Errorf("%s: byte %d: zeros instead of a record: blktrace was ended before it could close the file", r.name, r.offset)
+		return 0, fmt.Errorf("%s: zeros instead of a record: blktrace was ended before it could close the file", r.where())
 	}
 	if r.order == nil || r.order.Uint32(head)&magicMask != magic {
-		return 0, fmt.Errorf("%s: byte %d: no record of blktrace begins here: the file is damaged", r.name, r.offset)
+		return 0, fmt.Errorf("%s: no record of blktrace begins here: the file is damaged", r.where())
 	}
 	switch version := r.order.Uint32(head) &^ magicMask; version {
 	case version1:
@@ -145,16 +149,15 @@ func (r *binaryReader) size(head []byte, err error) (int, error) {
 	case version2:
 		return recordBytes2, nil
 	default:
-		return 0, fmt.Errorf("%s: byte %d: version %d of blktrace's format is not known (%d and %d are)",
-			r.name, r.offset, version, version1, version2)
+		return 0, fmt.Errorf("%s: version %d of blktrace's format is not known (%d and %d are)", r.where(), version, version1, version2)
 	}
 }
 
 func (r *binaryReader) cut(have int, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%s: byte %d: the file ends within a record, of which %d bytes are there", r.name, r.offset, have)
+		return fmt.Errorf("%s: the file ends within a record, of which %d bytes are there", r.where(), have)
 	}
-	return fmt.Errorf("%s: byte %d: %w", r.name, r.offset, err)
+	return fmt.Errorf("%s: %w", r.where(), err)
 }
 
 // gap is how many records are missing before this one. The kernel numbers what it wanted to record on a CPU.
@@ -185,13 +188,12 @@ func decodeRecord(b []byte, order binary.ByteOrder) record {
 	r := record{
 		sequence: order.Uint32(b[4:]), time: order.Uint64(b[8:]), sector: order.Uint64(b[16:]), bytes: order.Uint32(b[24:]),
 	}
-	tail := b[28:]
+	tail := b[36:]
 	if len(b) == recordBytes2 {
 		r.pid, r.action = order.Uint32(b[28:]), order.Uint64(b[32:])
 		tail = b[40:]
 	} else {
 		r.action, r.pid = uint64(order.Uint32(b[28:])), order.Uint32(b[32:])
-		tail = b[36:]
 	}
 	r.device, r.cpu = order.Uint32(tail), order.Uint32(tail[4:])
 	r.err, r.data = order.Uint16(tail[8:]), order.Uint16(tail[10:])
@@ -222,7 +224,6 @@ func (r *record) trace(t *trace, data []byte, order binary.ByteOrder) error {
 	if kind := r.action & actionMask; kind != 0 && kind < uint64(len(binaryActions)) {
 		t.action = binaryActions[kind]
 	}
-	t.ofRequest = t.action == Issue || t.action == Insert || t.action == Requeue
 	return t.data(data)
 }
 

@@ -16,7 +16,7 @@ func (l *life) complete(t *trace) {
 		return
 	}
 	fits := func(s *span) bool { return s.class == classOther || s.left >= t.bytes && s.left > 0 }
-	s := l.locate(t, func(s *span) bool { return s.driver && fits(s) })
+	s := l.current(l.locate(t, func(s *span) bool { return s.driver && fits(s) }))
 	if s == nil { // its issue was not recorded, or it failed before
 		s = l.locate(t, func(s *span) bool { return s.request && fits(s) })
 	}
@@ -30,6 +30,33 @@ func (l *life) complete(t *trace) {
 	l.part(s, t)
 }
 
+// current chooses among alike requests that the driver has. Usually the first
+// completes first; but one that is there for much longer than such requests take is stale:
+// its completion was lost, and this is that of a later one.
+func (l *life) current(s *span) *span {
+	if s == nil {
+		return nil
+	}
+	alike := l.open.begins[s.beginKey()]
+	if len(alike) == 1 {
+		return s
+	}
+	same := func(o *span) bool { return o.driver && o.left == s.left }
+	newest := s.last
+	for _, o := range alike {
+		if same(o) {
+			newest = max(newest, o.last)
+		}
+	}
+	overlap := max(8*l.disk(s.io.Disk).device, 1e6)
+	for _, o := range alike {
+		if same(o) && newest-o.last <= overlap {
+			return o
+		}
+	}
+	return s
+}
+
 // part takes what has completed off a request, which goes on at the sector behind it.
 func (l *life) part(s *span, t *trace) {
 	l.fail(s, t.err)
@@ -41,7 +68,7 @@ func (l *life) part(s *span, t *trace) {
 		l.open.touch(s, t.at)
 		return
 	}
-	l.ended.put(l.keyOf(t), t.at)
+	l.ended.put(keyOf(t), &ending{at: t.at})
 	l.finish(s, t.at)
 }
 
@@ -51,12 +78,20 @@ func (l *life) fail(s *span, err int32) {
 	}
 }
 
+// ending is a completion that others may follow: io_done, and those of a flush sequence.
+type ending struct {
+	at   uint64
+	done bool // io_done has followed
+}
+
 // completeEmpty is for a flush, and for the end of a sequence of flushes around
 // a write, whose data has completed before.
 func (l *life) completeEmpty(t *trace) {
-	k := l.keyOf(t)
+	k := keyOf(t)
+	before, known := l.ended.get(k)
+	l.ended.put(k, &ending{at: t.at})
 	for i, s := range l.held {
-		if s.beginKey() == k && recent(s.last, t.at) {
+		if s.beginKey() == k {
 			l.counts.FlushEnds++
 			l.fail(s, t.err)
 			l.release(i)
@@ -66,29 +101,33 @@ func (l *life) completeEmpty(t *trace) {
 	empty := func(s *span) bool { return s.left == 0 }
 	s := l.locate(t, func(s *span) bool { return s.driver && empty(s) })
 	if s == nil {
+		s = l.locate(t, func(s *span) bool { return empty(s) && s.io.Issued != 0 })
+	}
+	if s == nil {
 		s = l.locate(t, empty)
 	}
-	if s != nil {
-		l.ended.put(k, t.at)
+	if s == nil {
+		s = l.atEnd(k)
+	}
+	switch {
+	case s != nil:
 		l.fail(s, t.err)
 		l.finish(s, t.at)
-		return
-	}
-	if at, ok := l.ended.get(k); ok && recent(at, t.at) && t.err == 0 {
+	case known && within(before.at, t.at, flushTime) && t.err == 0:
 		l.counts.FlushEnds++
-		return
+	default:
+		l.counts.Unmatched++
 	}
-	l.counts.Unmatched++
 }
 
-func recent(before, now uint64) bool { return now < before || now-before < soon }
+func within(before, now, ns uint64) bool { return now < before || now-before < ns }
 
 // bioComplete is for a bio of a device without requests, or one that was remapped.
 func (l *life) bioComplete(t *trace) {
 	l.disk(t.dev).completed = true
 	s := l.locate(t, func(s *span) bool { return !s.request && s.left == t.bytes })
-	if s == nil && t.bytes == 0 { // some drivers have moved its sector to its end
-		s = find(l.open.ends, l.keyOf(t), 0, func(s *span) bool { return !s.request })
+	if s == nil && t.bytes == 0 {
+		s = l.atEnd(keyOf(t))
 	}
 	if s == nil {
 		l.counts.Unmatched++
@@ -98,15 +137,20 @@ func (l *life) bioComplete(t *trace) {
 	l.finish(s, t.at)
 }
 
+// atEnd is the bio that ends at a sector: while they do it, some drivers move its begin to there.
+func (l *life) atEnd(k key) *span {
+	return find(l.open.ends, k, 0, func(s *span) bool { return !s.request && s.left > 0 })
+}
+
 // done is for block_io_done, which follows the last completion and has no size.
 func (l *life) done(t *trace) {
 	l.disk(t.dev).completed = true
-	k := l.keyOf(t)
-	if at, ok := l.ended.get(k); ok && recent(at, t.at) {
-		l.ended.remove(k)
+	k := keyOf(t)
+	if before, ok := l.ended.get(k); ok && !before.done && within(before.at, t.at, soon) {
+		before.done = true
 		return
 	}
-	s := l.locate(t, func(s *span) bool { return s.driver })
+	s := l.current(l.locate(t, func(s *span) bool { return s.driver }))
 	if s == nil {
 		s = l.locate(t, func(s *span) bool { return s.request && s.started })
 	}
@@ -122,6 +166,9 @@ func (l *life) done(t *trace) {
 func (l *life) finish(s *span, at uint64) {
 	l.close(s)
 	s.io.Completed = at
+	if ns, ok := s.io.Phase(event.PhaseDevice); ok {
+		l.disk(s.io.Disk).took(ns)
+	}
 	s.last = max(s.last, at)
 	if s.silent {
 		for _, waiting := range l.flushes[s.io.Disk] {
@@ -135,7 +182,9 @@ func (l *life) finish(s *span, at uint64) {
 		s.io.Flags |= event.IOSequential
 	}
 	if s.request && s.left > 0 && s.io.Op&(reqPreflush|reqFUA) != 0 {
-		l.held = append(l.held, s)
+		if l.held = append(l.held, s); len(l.held) > maxHeld {
+			l.release(0)
+		}
 		return
 	}
 	l.say(s)
@@ -152,13 +201,16 @@ func (l *life) awaitFlush(s *span) {
 	if s.io.Op&reqPreflush == 0 || s.class == classFlush {
 		return
 	}
+	if s.left == 0 { // a write of nothing: what the device gets is a flush
+		s.io.Op = s.io.Op&^event.OpMask | event.OpFlush
+	}
 	waiting := slices.DeleteFunc(l.flushes[s.io.Disk], func(o *span) bool { return !o.open || o.io.Issued != 0 && o.left > 0 })
 	l.flushes[s.io.Disk] = append(waiting, s)
 }
 
 // flushIssued gives those who wait for nothing but a flush the instant at which
 // the driver had it: one flush request serves all of them. Else it is told by
-// itself, as that of the first who waits for it before a write.
+// itself, as that of the first who waits for it before or after a write.
 func (l *life) flushIssued(flush *span) {
 	var writer *span
 	for _, s := range l.flushes[flush.io.Disk] {
@@ -171,11 +223,17 @@ func (l *life) flushIssued(flush *span) {
 			writer = s
 		}
 	}
+	for _, s := range l.held {
+		if writer == nil && s.io.Disk == flush.io.Disk {
+			writer = s
+		}
+	}
 	switch {
 	case flush.silent:
 		l.counts.Flushes++
-	case writer != nil && flush.io.Owner != writer.io.Owner:
-		if flush.io.Carrier == (event.Task{}) {
+	case writer != nil:
+		flush.issuer = writer.issuer
+		if flush.io.Carrier == (event.Task{}) && flush.io.Owner != writer.io.Owner {
 			flush.io.Carrier = flush.io.Owner
 		}
 		flush.io.Owner = writer.io.Owner

@@ -16,21 +16,29 @@ type life struct {
 
 	open    table
 	disks   map[event.Dev]*disk
-	parts   map[event.Dev]event.Dev // partitions, by what remaps and requests have shown
 	remaps  kept[remapped]
-	ended   kept[uint64] // ns: requests that completed, whose second completion or io_done may follow
-	held    []*span      // completed, but a step of its flush sequence may still fail
+	ended   kept[*ending] // requests that completed
+	held    []*span       // completed, but a step of its flush sequence may still fail
 	flushes map[event.Dev][]*span
 }
 
 // disk is what is kept of a device.
 type disk struct {
-	requests  bool // it has requests, so that it is no partition
 	completed bool // a completion was seen
 	inDriver  uint32
+	device    uint64 // ns: how long the driver has requests, an average that forgets
 
 	issued, queued tail
 	bio            *span // the latest that was queued
+}
+
+// took adds to the average.
+func (d *disk) took(ns uint64) {
+	if d.device == 0 {
+		d.device = ns
+		return
+	}
+	d.device += ns/16 - d.device/16
 }
 
 // tail is where the latest I/O ended.
@@ -42,7 +50,7 @@ type tail struct {
 
 // follow says whether an I/O begins where the one before ended.
 func (t *tail) follow(s *span) bool {
-	if s.left == 0 {
+	if s.left == 0 || s.class == classOther {
 		return false
 	}
 	follows := t.known && t.class == s.class && t.sector == s.begin
@@ -53,15 +61,12 @@ func (t *tail) follow(s *span) bool {
 func newLife(counts *Counts, tell func(*event.IO)) *life {
 	return &life{
 		tell: tell, counts: counts, open: newTable(), disks: map[event.Dev]*disk{},
-		parts: map[event.Dev]event.Dev{}, flushes: map[event.Dev][]*span{},
+		flushes: map[event.Dev][]*span{},
 	}
 }
 
 func (l *life) take(t *trace) {
 	l.expire(t.at)
-	if t.ofRequest {
-		l.disk(t.dev).requests = true
-	}
 	switch t.action {
 	case Queue:
 		l.queue(t)
@@ -99,25 +104,20 @@ func (l *life) disk(dev event.Dev) *disk {
 	return d
 }
 
-// whole is the disk of a partition, where it is known; else the device itself.
-func (l *life) whole(dev event.Dev) event.Dev {
-	if d, ok := l.parts[dev]; ok {
-		return d
-	}
-	return dev
-}
-
-func (l *life) keyOf(t *trace) key { return key{l.whole(t.dev), t.sector, classOf(t.op)} }
+func keyOf(t *trace) key { return key{t.dev, t.sector, classOf(t.op)} }
 
 // create opens a span for a bio or request of which this is the first action.
 func (l *life) create(t *trace, request bool) *span {
 	if l.open.ages.Len() >= maxOpen {
 		l.unfinished(l.open.ages.Front().Value.(*span))
 	}
+	if alike := l.open.begins[keyOf(t)]; len(alike) >= maxAlike {
+		l.unfinished(alike[0])
+	}
 	s := &span{
 		class: classOf(t.op), begin: t.sector, left: t.bytes, last: t.at, request: request,
 		io: event.IO{
-			Sector: t.sector, Bytes: clamp(t.bytes), Op: t.op, Dev: t.dev, Disk: l.whole(t.dev), CPU: t.cpu, Cgroup: t.cgroup,
+			Sector: t.sector, Bytes: clamp(t.bytes), Op: t.op, Dev: t.dev, Disk: t.dev, CPU: t.cpu, Cgroup: t.cgroup,
 		},
 	}
 	l.open.add(s)
@@ -130,7 +130,7 @@ func (l *life) queue(t *trace) {
 	s := l.create(t, false)
 	s.io.Queued = t.at
 	l.own(s, t)
-	if from, ok := l.takeRemap(t); ok {
+	if from, ok := l.passOn(keyOf(t)); ok {
 		l.inherit(s, from, t.task)
 	}
 	d := l.disk(s.io.Disk)
@@ -145,7 +145,8 @@ func (l *life) own(s *span, t *trace) {
 	if s.io.Owner != (event.Task{}) {
 		return
 	}
-	if (t.action == Insert || t.action == Issue) && strings.HasPrefix(t.task.Comm, "kworker/") {
+	s.issuer = t.action == Insert || t.action == Issue
+	if s.issuer && strings.HasPrefix(t.task.Comm, "kworker/") {
 		s.io.Carrier = t.task
 		return
 	}
@@ -277,6 +278,12 @@ func (l *life) say(s *span) {
 	if s.io.Backwards() {
 		l.counts.Backwards++
 	}
+	switch {
+	case s.io.Owner == (event.Task{}):
+		l.counts.NoOwner++
+	case s.issuer:
+		l.counts.ByIssuer++
+	}
 	l.counts.IOs++
 	l.tell(&s.io)
 }
@@ -290,7 +297,7 @@ func (l *life) expire(now uint64) {
 		}
 		l.unfinished(s)
 	}
-	for len(l.held) > 0 && now > soon && l.held[0].last < now-soon {
+	for len(l.held) > 0 && now > flushTime && l.held[0].last < now-flushTime {
 		l.release(0)
 	}
 }

@@ -5,7 +5,10 @@ package blktrace
 import (
 	"container/heap"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"time"
 )
 
 // window is how many actions are put in order of time at once: files of
@@ -58,36 +61,13 @@ func (h *inputs) Pop() any {
 	return last
 }
 
-// sorter is a heap of actions by time, and of those at one instant as they came.
-type sorter []sorted
-
-type sorted struct {
-	trace  trace
-	serial uint64
-}
-
-func (h sorter) Len() int { return len(h) }
-func (h sorter) Less(i, j int) bool {
-	if h[i].trace.at != h[j].trace.at {
-		return h[i].trace.at < h[j].trace.at
-	}
-	return h[i].serial < h[j].serial
-}
-func (h sorter) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *sorter) Push(x any)   { *h = append(*h, x.(sorted)) }
-func (h *sorter) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
 // merge gives the actions of all files in order of their time.
 func (r *Reader) merge(counts *Counts, take func(*trace)) error {
 	var (
-		heads  inputs
-		notes  = notes{names: map[uint32]string{}}
-		errs   []error
-		serial uint64
+		heads inputs
+		notes = notes{names: map[uint32]string{}}
+		errs  []error
+		late  bool
 	)
 	advance := func(in *input) bool {
 		ok, err := in.advance(counts, &notes)
@@ -102,10 +82,14 @@ func (r *Reader) merge(counts *Counts, take func(*trace)) error {
 		}
 	}
 	heap.Init(&heads)
-	order := newOrder(take)
+	order := order{take: take}
 	for len(heads) > 0 {
-		serial++
-		order.put(heads[0].head, serial)
+		if early := order.given - min(order.given, heads[0].head.at); early > 0 && !late {
+			late = true
+			errs = append(errs, fmt.Errorf("%s: %s earlier than what was read long before it, which cannot be put in order any more: sort the recording by time",
+				heads[0].source.where(), time.Duration(early)))
+		}
+		order.put(&heads[0].head)
 		if advance(heads[0]) {
 			heap.Fix(&heads, 0)
 		} else {
@@ -119,39 +103,57 @@ func (r *Reader) merge(counts *Counts, take func(*trace)) error {
 	return errors.Join(errs...)
 }
 
-// order puts actions in order within the window.
+// order puts actions in order of time within the window, and leaves those of one instant as they came.
 type order struct {
-	sorter sorter
-	take   func(*trace)
-	begun  bool
-	shift  uint64
+	queue []*trace
+	free  []*trace
+	take  func(*trace)
+	given uint64 // ns: the latest that was passed on
+	begun bool
+	shift uint64
 }
 
-func newOrder(take func(*trace)) *order { return &order{take: take} }
-
-func (o *order) put(t trace, serial uint64) {
-	heap.Push(&o.sorter, sorted{t, serial})
-	if len(o.sorter) > window {
+func (o *order) put(t *trace) {
+	at := len(o.queue)
+	for at > 0 && o.queue[at-1].at > t.at {
+		at--
+	}
+	o.queue = slices.Insert(o.queue, at, o.copyOf(t))
+	if len(o.queue) > window {
 		o.give()
 	}
+}
+
+func (o *order) copyOf(t *trace) *trace {
+	if len(o.free) == 0 {
+		c := *t
+		return &c
+	}
+	c := o.free[len(o.free)-1]
+	o.free = o.free[:len(o.free)-1]
+	*c = *t
+	return c
 }
 
 // give passes the earliest action on. A merged file begins at 0, which in an IO
 // means that an instant is not known: there, all instants are 1 ns later.
 func (o *order) give() {
-	t := heap.Pop(&o.sorter).(sorted).trace
+	t := o.queue[0]
+	o.queue = o.queue[1:]
 	if !o.begun {
 		o.begun = true
 		if t.at == 0 {
 			o.shift = 1
 		}
 	}
+	o.given = max(o.given, t.at)
 	t.at += o.shift
-	o.take(&t)
+	o.take(t)
+	o.free = append(o.free, t)
 }
 
 func (o *order) flush() {
-	for len(o.sorter) > 0 {
+	for len(o.queue) > 0 {
 		o.give()
 	}
 }

@@ -15,34 +15,33 @@ const noSector = ^uint64(0)
 
 // textEvent is how an event is read.
 type textEvent struct {
-	action  Action
-	request bool
-	parse   func(*trace, *cursor) error
+	action Action
+	parse  func(*trace, *cursor) error
 }
 
 var textEvents = map[string]textEvent{
-	"block_bio_queue":      {Queue, false, parseBio},
-	"block_getrq":          {GetRequest, false, parseBio},
-	"block_sleeprq":        {SleepRequest, false, parseBio},
-	"block_bio_backmerge":  {BackMerge, false, parseBio},
-	"block_bio_frontmerge": {FrontMerge, false, parseBio},
-	"block_bio_bounce":     {Bounce, false, parseBio},
-	"block_bio_complete":   {BioComplete, false, parseBio},
-	"block_io_start":       {Start, true, parseRequest},
-	"block_io_done":        {Done, true, parseRequest},
-	"block_rq_insert":      {Insert, true, parseRequest},
-	"block_rq_issue":       {Issue, true, parseRequest},
-	"block_rq_merge":       {RequestMerge, true, parseRequest},
-	"block_rq_complete":    {Complete, true, parseRequest},
-	"block_rq_requeue":     {Requeue, true, parseRequest},
-	"block_rq_abort":       {Abort, true, parseRequest},
-	"block_split":          {Split, false, parseSplit},
-	"block_bio_remap":      {Remap, false, parseRemap},
-	"block_rq_remap":       {RequestRemap, true, parseRemap},
-	"block_plug":           {Plug, false, parseNothing},
-	"block_unplug":         {Unplug, false, parseNothing},
-	"block_unplug_io":      {Unplug, false, parseNothing},
-	"block_unplug_timer":   {UnplugTimer, false, parseNothing},
+	"block_bio_queue":      {Queue, parseBio},
+	"block_getrq":          {GetRequest, parseBio},
+	"block_sleeprq":        {SleepRequest, parseBio},
+	"block_bio_backmerge":  {BackMerge, parseBio},
+	"block_bio_frontmerge": {FrontMerge, parseBio},
+	"block_bio_bounce":     {Bounce, parseBio},
+	"block_bio_complete":   {BioComplete, parseBio},
+	"block_io_start":       {Start, parseRequest},
+	"block_io_done":        {Done, parseRequest},
+	"block_rq_insert":      {Insert, parseRequest},
+	"block_rq_issue":       {Issue, parseRequest},
+	"block_rq_merge":       {RequestMerge, parseRequest},
+	"block_rq_complete":    {Complete, parseRequest},
+	"block_rq_requeue":     {Requeue, parseRequest},
+	"block_rq_abort":       {Abort, parseRequest},
+	"block_split":          {Split, parseSplit},
+	"block_bio_remap":      {Remap, parseRemap},
+	"block_rq_remap":       {RequestRemap, parseRemap},
+	"block_plug":           {Plug, parseNothing},
+	"block_unplug":         {Unplug, parseNothing},
+	"block_unplug_io":      {Unplug, parseNothing},
+	"block_unplug_timer":   {UnplugTimer, parseNothing},
 }
 
 func parseNothing(*trace, *cursor) error { return nil }

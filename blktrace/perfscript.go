@@ -36,9 +36,9 @@ func newTextReader(name string, in *bufio.Reader) *textReader {
 func (r *textReader) next(t *trace) error {
 	for r.in.Scan() {
 		r.line++
-		ok, err := r.parse(t, strings.TrimSuffix(r.in.Text(), "\r"))
+		ok, err := r.parse(t, r.in.Text())
 		if err != nil {
-			return fmt.Errorf("%s: line %d: %w", r.name, r.line, err)
+			return fmt.Errorf("%s: %w", r.where(), err)
 		}
 		if ok {
 			r.found = true
@@ -57,6 +57,8 @@ func (r *textReader) next(t *trace) error {
 	return io.EOF
 }
 
+func (r *textReader) where() string { return fmt.Sprintf("%s: line %d", r.name, r.line) }
+
 // parse says whether a line is an event of the block layer, and reads it.
 func (r *textReader) parse(t *trace, line string) (bool, error) {
 	if text := strings.TrimSpace(line); text == "" || text[0] == '#' {
@@ -68,7 +70,7 @@ func (r *textReader) parse(t *trace, line string) (bool, error) {
 		return false, nil
 	}
 	event := textEvents[name]
-	*t = trace{action: event.action, ofRequest: event.request}
+	*t = trace{action: event.action}
 	if err := parseHead(t, head); err != nil {
 		return false, fmt.Errorf("%s: %w", name, err)
 	}
@@ -151,71 +153,63 @@ var (
 	errHead   = errors.New("what precedes the event's name is not understood: let perf script print comm,tid,cpu,time,event,trace")
 )
 
+// lastWord cuts the last word off a text.
+func lastWord(text string) (before, word string) {
+	text = strings.TrimRight(text, " \t")
+	at := strings.LastIndexAny(text, " \t") + 1
+	return strings.TrimRight(text[:at], " \t"), text[at:]
+}
+
 // parseHead reads what precedes an event's name: the process, its ids, the CPU
 // and the time of day. The process's name may have spaces, so it is read from its end.
 func parseHead(t *trace, head string) error {
-	fields := strings.Fields(head)
-	last := len(fields) - 1
-	if last >= 1 { // perf can print the event's period between time and name
-		if _, err := strconv.ParseUint(fields[last], 10, 64); err == nil {
-			last--
-		}
+	rest, word := lastWord(head)
+	if _, err := strconv.ParseUint(word, 10, 64); err == nil { // perf can print the event's period between time and name
+		rest, word = lastWord(rest)
 	}
-	if last < 0 {
-		return errNoTime
-	}
-	at, ok := parseTime(fields[last])
+	at, ok := parseTime(word)
 	if !ok {
 		return errNoTime
 	}
 	t.at = at
-	fields = fields[:last]
-	fields, err := parseCPU(t, fields)
-	if err != nil {
-		return err
-	}
-	return parseTask(t, head, fields)
+	return parseTask(t, parseCPU(t, rest))
 }
 
 // parseCPU takes "[001]" off the end, and the flags that the tracing file system prints behind it.
-func parseCPU(t *trace, fields []string) ([]string, error) {
-	for back := 1; back <= 2 && back <= len(fields); back++ {
-		word := fields[len(fields)-back]
+func parseCPU(t *trace, head string) string {
+	rest := head
+	for range 2 {
+		var word string
+		rest, word = lastWord(rest)
 		if len(word) < 3 || word[0] != '[' || word[len(word)-1] != ']' {
 			continue
 		}
-		cpu, err := strconv.ParseUint(word[1:len(word)-1], 10, 32)
-		if err != nil {
-			continue
+		if cpu, err := strconv.ParseUint(word[1:len(word)-1], 10, 32); err == nil {
+			t.cpu = uint32(cpu)
+			return rest
 		}
-		t.cpu = uint32(cpu)
-		return fields[:len(fields)-back], nil
 	}
-	return fields, nil
+	return head
 }
 
-// parseTask reads "comm 123", "comm 123/125", "comm-123" or "comm".
-func parseTask(t *trace, head string, fields []string) error {
-	if len(fields) == 0 {
-		return nil // only the time was printed
-	}
-	last := fields[len(fields)-1]
-	end := strings.LastIndex(head, last)
+// parseTask reads "comm 123", "comm 123/125", "comm-123" or "comm"; nothing if only the time was printed.
+func parseTask(t *trace, head string) error {
+	head = strings.TrimSpace(head)
+	before, last := lastWord(head)
 	if pid, tid, ok := parseIDs(last); ok {
-		t.task = event.Task{PID: pid, TID: tid, Comm: strings.TrimSpace(head[:end])}
+		t.task = event.Task{PID: pid, TID: tid, Comm: before}
 		return nil
 	}
-	comm := strings.TrimSpace(head[:end+len(last)])
-	if dash := strings.LastIndexByte(comm, '-'); dash > 0 {
-		if pid, tid, ok := parseIDs(comm[dash+1:]); ok {
-			t.task = event.Task{PID: pid, TID: tid, Comm: comm[:dash]}
+	if dash := strings.LastIndexByte(head, '-'); dash > 0 {
+		if pid, tid, ok := parseIDs(head[dash+1:]); ok {
+			t.task = event.Task{PID: pid, TID: tid, Comm: head[:dash]}
 			return nil
 		}
 	}
-	if _, ok := parseTime(last); ok || strings.ContainsAny(last, "[]") && strings.Contains(last, ":") {
+	if _, ok := parseTime(last); ok {
 		return errHead
 	}
-	t.task.Comm = comm
+	t.task.Comm = head
 	return nil
 }
 

@@ -27,6 +27,7 @@ type Reader struct {
 // source gives the actions of one file, in its own order; io.EOF after the last one.
 type source interface {
 	next(t *trace) error
+	where() string // the file, and the byte or line of the latest action
 }
 
 // perCPU is the name that blktrace gives to the file of a CPU.
@@ -167,7 +168,9 @@ func (r *Reader) Close() { closeAll(r.files) }
 
 // Read tells each IO when it has ended, about in that order, and those that
 // did not end last; an IO is the callee's to keep. It closes the recording. If a file is damaged, all before that
-// place, and all of the other files, is told; the error has the byte or line.
+// place, and all of the other files, is told; the error has the byte or line. If
+// actions are too far from the order of time to be put in order, it is read to
+// its end, and the error tells the first of them.
 func (r *Reader) Read(tell func(*event.IO)) (Counts, error) {
 	defer r.Close()
 	var counts Counts
@@ -182,4 +185,3 @@ func (r *Reader) Read(tell func(*event.IO)) (Counts, error) {
 	}
 	return counts, err
 }
-

@@ -6,66 +6,9 @@ import (
 	"github.com/iowitness/iowitness/event"
 )
 
-// majorExtended is where partitions are numbered that their disk's major has no room for, and those of NVMe.
-const majorExtended = 259
-
-// locate is the open span that an action is about; nil if there is none. Bios
-// carry their partition in perf's text, requests their disk: the first time that the
-// two are seen to be the same, the disk of a partition is learned.
+// locate is the open span that an action is about; nil if there is none.
 func (l *life) locate(t *trace, will func(*span) bool) *span {
-	k := l.keyOf(t)
-	if s := find(l.open.begins, k, t.bytes, will); s != nil {
-		return s
-	}
-	if _, ok := l.parts[t.dev]; ok || !l.disk(t.dev).requests {
-		return nil
-	}
-	for part := range l.disks {
-		if !l.maybePartition(part, t.dev) {
-			continue
-		}
-		other := key{part, k.sector, k.class}
-		s := find(l.open.begins, other, t.bytes, func(s *span) bool { return s.left == t.bytes && will(s) })
-		if s != nil {
-			l.learn(part, t.dev)
-			return s
-		}
-	}
-	return nil
-}
-
-func (l *life) maybePartition(part, disk event.Dev) bool {
-	if _, known := l.parts[part]; known || part == disk || l.disks[part].requests {
-		return false
-	}
-	return partitionNumber(part, disk)
-}
-
-// partitionNumber says whether a number can be that of a disk's partition.
-func partitionNumber(part, disk event.Dev) bool {
-	return part.Major() == majorExtended && part != disk || part.Major() == disk.Major() && part.Minor() > disk.Minor()
-}
-
-// learn notes whose partition a device is, and moves what is open on it.
-func (l *life) learn(part, disk event.Dev) {
-	if part == disk || l.whole(part) != part || l.whole(disk) == part {
-		return
-	}
-	l.parts[part] = l.whole(disk)
-	var moved []*span
-	for e := l.open.ages.Front(); e != nil; e = e.Next() {
-		if s := e.Value.(*span); s.io.Disk == part {
-			moved = append(moved, s)
-		}
-	}
-	for _, s := range moved {
-		driver := s.driver
-		l.undrive(s)
-		l.open.change(s, func() { s.io.Disk = l.whole(disk) })
-		if s.driver = driver; driver {
-			l.disk(s.io.Disk).inDriver++
-		}
-	}
+	return find(l.open.begins, keyOf(t), t.bytes, will)
 }
 
 func (l *life) promoteOrCreate(t *trace) *span {
@@ -95,7 +38,7 @@ func (l *life) promote(t *trace) *span {
 func (l *life) created(t *trace) *span {
 	s := l.create(t, true)
 	l.own(s, t)
-	if from, ok := l.takeRemap(t); ok {
+	if from, ok := l.passOn(keyOf(t)); ok {
 		l.inherit(s, from, t.task)
 	}
 	l.awaitFlush(s)
@@ -143,7 +86,7 @@ func (l *life) absorb(s, other *span) {
 func (l *life) merge(t *trace) {
 	bio := l.locate(t, func(s *span) bool { return !s.request })
 	if bio == nil && t.action != FrontMerge {
-		bio = find(l.open.begins, l.keyOf(t), t.bytes, func(s *span) bool { return !s.driver && s.left == t.bytes })
+		bio = find(l.open.begins, keyOf(t), t.bytes, func(s *span) bool { return !s.driver && s.left == t.bytes })
 	}
 	if bio == nil {
 		bio = l.moveBio(t)
@@ -164,7 +107,7 @@ func (l *life) merge(t *trace) {
 
 func (l *life) mergeTarget(t *trace, bio *span) *span {
 	will := func(s *span) bool { return s != bio && s.request && !s.driver }
-	k := l.keyOf(t)
+	k := keyOf(t)
 	if t.action == FrontMerge {
 		k.sector += t.bytes / sectorBytes
 		return find(l.open.begins, k, 0, will)

@@ -13,9 +13,12 @@ const (
 	sectorBytes  = 512
 	maxOpen      = 1 << 17 // bios and requests; beyond it the one that was silent for longest is given up
 	maxKept      = 4096    // remaps and completions that something may still follow
-	longest      = 120e9   // ns without any action, after which a completion is no more believed
+	maxAlike     = 1024    // of them at one sector, all in one direction
+	longest      = 300e9   // ns without any action, after which a completion is no more believed: longer than drivers retry
 	longestRetry = 30e9    // ns until a request that the driver has is taken for another one when it is issued
-	soon         = 1e9     // ns in which what belongs to a completion follows it
+	soon         = 1e9     // ns in which io_done follows its completion
+	flushTime    = 10e9    // ns in which the next step of a flush sequence follows the one before
+	maxHeld      = 4096
 )
 
 // key is by what actions find each other: a trace has no request's address.
@@ -32,12 +35,12 @@ type span struct {
 
 	begin, left uint64 // sector and bytes of what has not completed
 	last        uint64 // ns: its latest action
-	parent      *span  // on the stacked device, from which it was remapped
 	request     bool
 	started     bool // block_io_start was seen
 	driver      bool // the driver has it
 	stacked     bool // what was made of it below is told too
 	follows     bool // it was queued right behind the bio before it
+	issuer      bool // its owner is whoever issued it
 	silent      bool // told as part of those that wait for it
 	open        bool
 	age         *list.Element

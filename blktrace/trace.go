@@ -74,6 +74,9 @@ type Counts struct {
 	FlushEnds  uint64 // second completions, without data: a flush sequence has one for each of its steps
 	Flushes    uint64 // flush requests that are told as part of the requests that wait for them
 
+	ByIssuer uint64 // IOs whose owner is whoever issued them, as their submission was not recorded
+	NoOwner  uint64 // IOs that a kernel worker issued for it is not known whom
+
 	OutOfOrder uint64 // events earlier than the one before them in the same file
 	Backwards  uint64 // IOs of which an instant lies before one that it follows
 	Missing    uint64 // events lost or left out when it was recorded, by their numbers or as the recording tells
@@ -86,7 +89,7 @@ type Counts struct {
 type trace struct {
 	at     uint64 // ns
 	action Action
-	dev    event.Dev // whose queue it was seen at; or as perf prints it: a bio's own, which may be a partition
+	dev    event.Dev // whose queue it was seen at: a disk, whatever partition the bio is on
 	sector uint64
 	bytes  uint64
 	op     uint32
@@ -94,8 +97,6 @@ type trace struct {
 	task   event.Task
 	cpu    uint32
 	cgroup uint64
-	// ofRequest: what it was seen on is a request for certain, so that dev is a disk.
-	ofRequest bool
 
 	from, to   event.Dev // remaps
 	fromSector uint64
