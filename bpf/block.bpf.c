@@ -14,8 +14,8 @@ const struct io_wait_record *io_wait_record_layout __attribute__((unused));
 const struct file_record *file_record_layout __attribute__((unused));
 
 /* An argument, which the queue comes before on older kernels. */
-#define BIO(args) (bio_comes_second ? (void *)(args)[1] : (void *)(args)[0])
-#define RQ(args) (rq_comes_second ? (void *)(args)[1] : (void *)(args)[0])
+#define BIO(args) first_or_second(args, bio_comes_second)
+#define RQ(args) first_or_second(args, rq_comes_second)
 
 /* One body for both kinds of program: only typed says how arguments are read. */
 #define PROBE(name, point, body)								\

@@ -38,9 +38,13 @@ INLINE __u32 number_of(struct gendisk *disk)
 
 INLINE struct gendisk *disk_of_bio(struct bio *bio)
 {
-	if (typed && !bpf_core_field_exists(((struct bio___bi_disk *)bio)->bi_disk))
-		return bio->bi_bdev->bd_disk;
-	return bio_disk(bio);
+	struct bio___bi_disk *old = (void *)bio;
+
+	if (!typed)
+		return bio_disk(bio);
+	if (bpf_core_field_exists(old->bi_disk))
+		return old->bi_disk;
+	return bio->bi_bdev->bd_disk;
 }
 
 INLINE __u32 dev_of_bio(struct bio *bio)
@@ -52,9 +56,13 @@ INLINE __u32 dev_of_bio(struct bio *bio)
 
 INLINE struct gendisk *disk_of_request(struct request *rq)
 {
-	if (typed && !bpf_core_field_exists(((struct request___rq_disk *)rq)->rq_disk))
-		return rq->q->disk;
-	return request_gendisk(rq);
+	struct request___rq_disk *old = (void *)rq;
+
+	if (!typed)
+		return request_gendisk(rq);
+	if (bpf_core_field_exists(old->rq_disk))
+		return old->rq_disk;
+	return rq->q->disk;
 }
 
 struct {
@@ -84,7 +92,14 @@ struct above {
 	__u64 cgroup, ino;
 	__u32 file_dev;
 	__u16 file_source, file_is_bdev;
+	__u32 disk;
+	__u32 pad;
 };
+
+/* Not a place, but the list of pages of a bio, which the bios that are made of it share. */
+#define PAGES_DEV (~0U)
+
+volatile bool has_stacked = false;	/* no need to look before the first one */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

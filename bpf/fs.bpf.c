@@ -129,7 +129,7 @@ int commit_stats(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/block_rq_issue")
 int flush_issue(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct request *rq = (void *)(rq_comes_second ? ctx->args[1] : ctx->args[0]);
+	struct request *rq = first_or_second(ctx, rq_comes_second);
 
 	if (is_flush(rq))
 		begin_flush(rq);

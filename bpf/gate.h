@@ -27,6 +27,21 @@ volatile __u32 epoch = 0;
 volatile __u64 alive_until = 0;
 volatile __u32 fell_silent = 0;	/* how often it did */
 
+/*
+ * The first argument of a tracepoint, or the second. The loads are written out: the compiler
+ * would reckon with the pointer to the context, which older verifiers refuse.
+ */
+INLINE void *first_or_second(void *args, bool second)
+{
+	void *argument;
+
+	if (second)
+		asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(argument) : "r"(args));
+	else
+		asm volatile("%0 = *(u64 *)(%1 + 0)" : "=r"(argument) : "r"(args));
+	return argument;
+}
+
 INLINE bool is_heard(__u64 now)
 {
 	if (!alive_until || now <= alive_until)

@@ -48,16 +48,31 @@ INLINE struct place above_at(__u32 dev, __u64 sector)
 	return at;
 }
 
-/* A stacked device's bio: whoever makes others of it tells where it came from. */
-INLINE void note_above(struct io_life *life)
+/*
+ * A stacked device's bio: whoever makes others of it tells where it came from, or else they have
+ * its pages (as those that dm-delay keeps back, until 5.18).
+ */
+INLINE void note_above(struct bio *bio, struct io_life *life)
 {
-	struct place at = above_at(life->disk, life->sector);
+	struct place at = above_at(life->disk, life->sector), pages = above_at(PAGES_DEV, (__u64)GET(bio, bi_io_vec));
 	struct above above = {
 		.owner = life->owner, .cgroup = life->cgroup, .ino = life->ino,
 		.file_dev = life->file_dev, .file_source = life->file_source, .file_is_bdev = life->file_is_bdev,
+		.disk = life->disk,
 	};
 
+	has_stacked = true;
 	bpf_map_update_elem(&stacked, &at, &above, BPF_ANY);
+	if (pages.sector)
+		bpf_map_update_elem(&stacked, &pages, &above, BPF_ANY);
+}
+
+INLINE void forget_above(struct bio *bio, struct io_life *life)
+{
+	struct place at = above_at(life->disk, life->sector), pages = above_at(PAGES_DEV, (__u64)GET(bio, bi_io_vec));
+
+	bpf_map_delete_elem(&stacked, &at);
+	bpf_map_delete_elem(&stacked, &pages);
 }
 
 INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
@@ -72,7 +87,21 @@ INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
 	life->flags |= IO_INHERITED;
 }
 
-/* Only the disk's own, where nothing above it has told of the bio. */
+INLINE bool by_pages(struct bio *bio, struct io_life *life)
+{
+	struct place pages = above_at(PAGES_DEV, 0);
+	struct above *above;
+
+	if (!has_stacked)
+		return false;
+	pages.sector = (__u64)GET(bio, bi_io_vec);
+	above = pages.sector ? bpf_map_lookup_elem(&stacked, &pages) : NULL;
+	if (!above)
+		return false;
+	inherit(life, above, above->disk);
+	return true;
+}
+
 INLINE void queue_bio(struct bio *bio)
 {
 	struct io_life life = {}, *before;
@@ -100,9 +129,11 @@ INLINE void queue_bio(struct bio *bio)
 		life.flags = IO_INHERITED;
 	} else {
 		life.carrier = life.owner;
-		life.cgroup = bio_cgroup(bio);
-		if (with_files)
-			put_page_owner(&life, bio, (life.op & REQ_OP_MASK) == REQ_OP_WRITE);
+		if (!by_pages(bio, &life)) {
+			life.cgroup = bio_cgroup(bio);
+			if (with_files)
+				put_page_owner(&life, bio, (life.op & REQ_OP_MASK) == REQ_OP_WRITE);
+		}
 	}
 	if (same_task(&life.owner, &life.carrier))
 		__builtin_memset(&life.carrier, 0, sizeof(life.carrier));
@@ -117,7 +148,7 @@ INLINE void queue_bio(struct bio *bio)
 		life.issued = now;
 		life.bytes = GET(bio, bi_iter.bi_size);
 		life.cpu = bpf_get_smp_processor_id();
-		note_above(&life);
+		note_above(bio, &life);
 		if (count)
 			count->started++;
 	}

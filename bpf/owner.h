@@ -154,12 +154,14 @@ INLINE void put_inode_of(struct io_life *life, struct inode *inode, struct file 
 INLINE struct file *called_file(void)
 {
 	struct task_struct *task = this_task();
+	/* The current thread is typed from 5.11 on. */
+	const bool direct = typed && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
 	struct file **slots, *file = NULL;
 	struct pt_regs *regs;
 	int syscall;
 	__u32 n, fd;
 
-	if (GET(task, flags) & PF_KTHREAD)
+	if ((direct ? task->flags : BPF_CORE_READ(task, flags)) & PF_KTHREAD)
 		return NULL;
 	regs = user_regs(task);
 	syscall = BPF_CORE_READ(regs, orig_ax);
@@ -169,7 +171,7 @@ INLINE struct file *called_file(void)
 	if (!n)
 		return NULL;
 	fd = syscall_argument(regs, n);
-	if (!typed)
+	if (!direct)
 		return file_by_fd(task, fd);
 	if (fd >= task->files->fdt->max_fds)
 		return NULL;

@@ -286,11 +286,9 @@ INLINE void complete_bio(struct bio *bio)
 	if (!life)
 		return;
 	if (life->flags & IO_BIO) {
-		struct place at = above_at(life->disk, life->sector);
-
 		life->completed = bpf_ktime_get_ns();
 		life->error = GET(bio, bi_status);
-		bpf_map_delete_elem(&stacked, &at);
+		forget_above(bio, life);
 		tell(life);
 	}
 	forget_life(bio);

@@ -106,14 +106,14 @@ INLINE void divide(struct cpu_state *cpu, struct request *rq, __u64 made)
 SEC("tp_btf/block_rq_issue")
 int issue_tp_btf(__u64 *ctx)
 {
-	issued(rq_comes_second ? (void *)ctx[1] : (void *)ctx[0]);
+	issued(first_or_second(ctx, rq_comes_second));
 	return 0;
 }
 
 SEC("raw_tp/block_rq_issue")
 int issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	issued(rq_comes_second ? (void *)ctx->args[1] : (void *)ctx->args[0]);
+	issued(first_or_second(ctx, rq_comes_second));
 	return 0;
 }
 

@@ -24,9 +24,11 @@ func Fio(t testing.TB, path string, args ...string) FioTruth {
 		"--output-format=json", "--group_reporting", "--norandommap", "--randrepeat=1", "--invalidate=0",
 	}, args...)
 	cmd := exec.Command("fio", all...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("fio %v: %v\n%s", args, err, out)
+		t.Fatalf("fio %v: %v\n%s%s", args, err, errs.String(), out)
 	}
 	var doc struct {
 		Jobs []struct {

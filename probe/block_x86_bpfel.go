@@ -26,6 +26,8 @@ type blockAbove struct {
 	FileDev    uint32
 	FileSource uint16
 	FileIsBdev uint16
+	Disk       uint32
+	Pad        uint32
 }
 
 type blockBlockCpu struct {
@@ -266,6 +268,7 @@ const (
 	blockVarFilterOps          = "filter_ops"
 	blockVarFilterSubsystem    = "filter_subsystem"
 	blockVarFilterTgid         = "filter_tgid"
+	blockVarHasStacked         = "has_stacked"
 	blockVarIncludeSelf        = "include_self"
 	blockVarIoBudget           = "io_budget"
 	blockVarIoRecordLayout     = "io_record_layout"
@@ -395,6 +398,7 @@ type blockVariableSpecs struct {
 	FilterOps          *ebpf.VariableSpec `ebpf:"filter_ops"`
 	FilterSubsystem    *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.VariableSpec `ebpf:"filter_tgid"`
+	HasStacked         *ebpf.VariableSpec `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	IoBudget           *ebpf.VariableSpec `ebpf:"io_budget"`
 	IoRecordLayout     *ebpf.VariableSpec `ebpf:"io_record_layout"`
@@ -485,6 +489,7 @@ type blockVariables struct {
 	FilterOps          *ebpf.Variable `ebpf:"filter_ops"`
 	FilterSubsystem    *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.Variable `ebpf:"filter_tgid"`
+	HasStacked         *ebpf.Variable `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	IoBudget           *ebpf.Variable `ebpf:"io_budget"`
 	IoRecordLayout     *ebpf.Variable `ebpf:"io_record_layout"`

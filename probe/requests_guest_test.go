@@ -146,7 +146,7 @@ func TestErrorsAndRequeues(t *testing.T) {
 	}
 	t.Run("error", func(t *testing.T) {
 		device := lab.ScsiDebug(t, 16, 100*time.Microsecond, "opts=2")
-		w := openRequests(t, RequestOptions{Records: true, Dev: device.Dev})
+		w := openRequests(t, RequestOptions{Records: true, Dev: device.Dev, IncludeSelf: true})
 		const bad = 0x1234 // where scsi_debug has its medium error
 		f, err := os.OpenFile(device.Path, os.O_RDONLY|unix.O_DIRECT, 0)
 		if err != nil {
