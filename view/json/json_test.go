@@ -69,6 +69,7 @@ var cases = []struct {
 	{"min", snapshottest.TwoProcesses, snapshot.Options{Min: 20 * time.Millisecond}, Options{Indent: true}},
 	{"empty", snapshottest.Empty, snapshot.Options{}, Options{Indent: true}},
 	{"hanging_only", snapshottest.HangingOnly, snapshot.Options{}, Options{Indent: true}},
+	{"quick_device", snapshottest.QuickDevice, snapshot.Options{}, Options{Indent: true}},
 	{"command", snapshottest.TwoProcesses, snapshot.Options{Top: 1}, Options{Indent: true, Command: usage}},
 	{"hostile", snapshottest.Hostile, snapshot.Options{Top: 2}, Options{}},
 }
@@ -141,6 +142,8 @@ func TestSchemaHasTheTablesKeys(t *testing.T) {
 		"document":    {snapshot.DocumentFields, root.Properties},
 		"row":         {snapshot.RowFields, root.Defs["row"].Properties},
 		"in progress": {snapshot.InProgressFields, root.Defs["in_progress"].Properties},
+		"cause":       {snapshot.CauseFields, root.Defs["cause"].Properties},
+		"request":     {snapshot.RequestFields, root.Defs["request"].Properties},
 	} {
 		for _, f := range c.fields {
 			if raw, ok := c.have[f.ID]; ok != (f.Where&snapshot.InJSON != 0) {
