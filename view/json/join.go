@@ -13,8 +13,13 @@ import (
 func joins(c *snapshot.CauseShare) object {
 	j := &c.Joins
 	o := object{
-		{"joined", j.Waits}, {"wait_mean_ns", mean(j.Blocked, j.Timed)}, {"before_mean_ns", mean(j.Before, j.Timed)},
-		{"queue_mean_ns", mean(j.Queue, j.QueueTimed)}, {"device_mean_ns", mean(j.Device, j.Timed)}, {"device_percent", nil}, {"request", nil},
+		{"joined", j.Waits},
+		{"wait_mean_ns", mean(j.Blocked, j.Timed)},
+		{"before_mean_ns", mean(j.Before, j.Timed)},
+		{"queue_mean_ns", mean(j.Queue, j.QueueTimed)},
+		{"device_mean_ns", mean(j.Device, j.Timed)},
+		{"device_percent", nil},
+		{"request", nil},
 	}
 	if percent, ok := c.DevicePercent(); ok {
 		o[5].value = rounded(percent)
@@ -37,8 +42,15 @@ func joinedRequest(c *snapshot.CauseShare) object {
 	r, wait := &c.Joins.Longest, c.Joins.LongestWait
 	kind := event.KindOf(r.Op, r.Bytes)
 	o := object{
-		{"device", name(c.Device)}, {"sector", nil}, {"bytes", r.Bytes}, {"type", event.RWBS(r.Op)}, {"op", kind.String()},
-		{"queue_ns", knownNS(r.Queue)}, {"device_ns", knownNS(r.Device)}, {"wait_ns", wait}, {"before_ns", nil},
+		{"device", name(c.Device)},
+		{"sector", nil},
+		{"bytes", r.Bytes},
+		{"type", event.RWBS(r.Op)},
+		{"op", kind.String()},
+		{"queue_ns", knownNS(r.Queue)},
+		{"device_ns", knownNS(r.Device)},
+		{"wait_ns", wait},
+		{"before_ns", nil},
 	}
 	if kind != event.KindFlush {
 		o[1].value = r.Sector

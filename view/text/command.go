@@ -145,7 +145,7 @@ func splitName(r *snapshot.Row, key snapshot.Key, room int) string {
 	case r.Others > 0:
 		return "others"
 	case key == snapshot.ByCause:
-		return cut(causeWords(&r.Top), room)
+		return cut(causeWords(&r.Top)+inDeviceWords(r), room)
 	case key == snapshot.ByFile && fileName(r.Top.File, r.Top.Inode, r.Top.FileSource) == "":
 		return "(no file)"
 	case key == snapshot.ByFile:

@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/iowitness/iowitness/blame"
 	"github.com/iowitness/iowitness/event"
@@ -36,11 +37,19 @@ func meanWords(c *snapshot.CauseShare) string {
 
 // splitWords tell the parts of a wait. Where queueing is not known, it is in what lies before.
 func splitWords(s blame.Split, queueKnown bool) string {
-	device := Duration(s.Within) + " in the device"
-	if !queueKnown {
-		return Duration(s.Before+s.Queued) + " before the device had the request, " + device
+	var parts []string
+	part := func(ns uint64, where string) {
+		if ns > 0 {
+			parts = append(parts, Duration(ns)+where)
+		}
 	}
-	return Duration(s.Before) + " before the request was made, " + Duration(s.Queued) + " queued, " + device
+	if queueKnown {
+		part(s.Before, " before the request was made")
+		part(s.Queued, " queued")
+	} else {
+		part(s.Before+s.Queued, " before the device had the request")
+	}
+	return strings.Join(append(parts, Duration(s.Within)+" in the device"), comma)
 }
 
 // longestWords tell a cause's longest joined wait by its request.
