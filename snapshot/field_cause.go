@@ -25,7 +25,7 @@ var RequestFields = []Field{
 	{ID: "sector", Kind: Integer, Where: InJSON, Help: "Where it begins on the whole disk, in sectors of 512 bytes; null of a flush, which has no place."},
 	{ID: "bytes", Unit: Count, Kind: Integer, Where: InJSON, Help: "Its size; 0 of a flush."},
 	{ID: "type", Kind: Text, Where: InJSON, Help: "What it does, in the letters of the kernel's block events, such as WS."},
-	{ID: "op", Kind: Text, Where: InJSON, Help: "The same in a word: read, write, flush, discard or other."},
+	{ID: "op", Kind: Text, Where: InJSON, Help: "The same in a word: read, write, flush, discard or other. A write of no bytes is a flush, whose times are not known where the kernel sends another request for it."},
 	{ID: "queue_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Time from its making until the device had it; null: not known."},
 	{ID: "device_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Time that the device had it; null: not known."},
 	{ID: "wait_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "How long the wait was that it ended."},

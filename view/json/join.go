@@ -40,7 +40,7 @@ func mean(sum, of uint64) any {
 // joinedRequest has exactly the keys of snapshot.RequestFields, in their order.
 func joinedRequest(c *snapshot.CauseShare) object {
 	r, wait := &c.Joins.Longest, c.Joins.LongestWait
-	kind := event.KindOf(r.Op, r.Bytes)
+	kind := r.Kind()
 	o := object{
 		{"device", name(c.Device)},
 		{"sector", nil},

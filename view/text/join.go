@@ -32,7 +32,7 @@ func meanWords(c *snapshot.CauseShare) string {
 	if !ok {
 		return s + ": how long the device had the requests is not known"
 	}
-	return s + fmt.Sprintf(", on average %s: ", Duration(mean.Before+mean.Queued+mean.Within)) + splitWords(mean, mostly(j.QueueTimed, j.Timed))
+	return s + fmt.Sprintf(", these on average %s: ", Duration(mean.Before+mean.Queued+mean.Within)) + splitWords(mean, mostly(j.QueueTimed, j.Timed))
 }
 
 // splitWords tell the parts of a wait. Where queueing is not known, it is in what lies before.
@@ -55,7 +55,7 @@ func splitWords(s blame.Split, queueKnown bool) string {
 // longestWords tell a cause's longest joined wait by its request.
 func longestWords(c *snapshot.CauseShare) string {
 	r, wait := c.Joins.Longest, c.Joins.LongestWait
-	s := Duration(wait) + " for " + requestWords(r, c.Device)
+	s := Duration(wait) + " for " + requestWords(&r, c.Device)
 	if r.Device == 0 {
 		return s
 	}
@@ -67,13 +67,16 @@ func longestWords(c *snapshot.CauseShare) string {
 	return s
 }
 
-// requestWords name a request, such as "WS of 4.00 KiB at sector 12345 on nvme0n1".
-func requestWords(r event.Request, device string) string {
+// requestWords name a request, such as "WS of 4.00 KiB at sector 12345 on nvme0n1" or
+// "a flush (F) on vda1".
+func requestWords(r *event.Request, device string) string {
 	s := event.RWBS(r.Op)
-	if r.Bytes > 0 {
-		s += " of " + Bytes(uint64(r.Bytes))
-	}
-	if event.KindOf(r.Op, r.Bytes) != event.KindFlush {
+	switch {
+	case r.Kind() == event.KindFlush:
+		s = "a flush (" + s + ")"
+	case r.Bytes > 0:
+		s += fmt.Sprintf(" of %s at sector %d", Bytes(uint64(r.Bytes)), r.Sector)
+	default:
 		s += fmt.Sprintf(" at sector %d", r.Sector)
 	}
 	if device != "" {

@@ -24,7 +24,7 @@ func TestTheDevicesPartOfAWait(t *testing.T) {
 		{
 			"all known", func(*snapshot.Interval, *blame.Charge) {},
 			[]string{
-				"(7% of that in the device)", "80 of 80 recorded waits joined, on average 10.0 ms: 9.31 ms before the request was made, 30.0 µs queued, 660 µs in the device",
+				"(7% of that in the device)", "80 of 80 recorded waits joined, these on average 10.0 ms: 9.31 ms before the request was made, 30.0 µs queued, 660 µs in the device",
 				"longest: 12.0 ms for WS of 4.00 KiB at sector 2457616 on vda1: 11.3 ms before", "joined 80 of 160 recorded storage waits",
 			},
 			nil,
@@ -34,14 +34,14 @@ func TestTheDevicesPartOfAWait(t *testing.T) {
 				c.Joins.Before += 30_000 * n
 				c.Joins.Queue, c.Joins.QueueTimed, c.Joins.Longest.Queue = 0, 0, 0
 			},
-			[]string{"on average 10.0 ms: 9.34 ms before the device had the request, 660 µs in the device"},
+			[]string{"these on average 10.0 ms: 9.34 ms before the device had the request, 660 µs in the device"},
 			[]string{"queued"},
 		},
 		{
 			"no times", func(_ *snapshot.Interval, c *blame.Charge) {
 				c.Joins = blame.Joins{Waits: n, Longest: event.Request{Dev: snapshottest.Vdb + 7, Op: event.OpFlush}, LongestWait: 12e6}
 			},
-			[]string{"joined: how long the device had the requests is not known", "longest: 12.0 ms for F on 254:23\n"},
+			[]string{"joined: how long the device had the requests is not known", "longest: 12.0 ms for a flush (F) on 254:23\n"},
 			[]string{"in the device)", "sector"},
 		},
 		{
