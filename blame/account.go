@@ -31,7 +31,7 @@ type Charge struct {
 	Max          uint64   // ns, longest seen
 	Hist         event.Hist
 	Seen         uint64 // wait records behind it
-	Joined       uint64 // of these, joined to a request
+	Joins        Joins  // of these, the ones that a request's completion ended
 	Sampled      bool   // Count, Blocked and Hist are estimates
 }
 

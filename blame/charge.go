@@ -162,8 +162,8 @@ func (l *Ledger) charge(charges *charges, w *event.Wait, part event.Sum, waits u
 		c.Hist.Add(event.HistSlot(w.Blocked()), uint32(waits))
 	}
 	c.Seen++
-	if w.Flags&event.Joined != 0 {
-		c.Joined++
+	if endedByRequest(w.Flags, v.cause) {
+		c.Joins.add(w)
 	}
 	c.Sampled = c.Sampled || sampled
 }

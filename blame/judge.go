@@ -91,8 +91,7 @@ func device(cause Cause, flags event.Flags, request event.Request, file event.Fi
 		return 0, NoDevice
 	}
 	dev, source := fileDevice(file)
-	joined := flags&event.Joined != 0 && endsWithRequest(cause)
-	if joined && (source == NoDevice || dev == request.Dev || cause == SwapIn) {
+	if endedByRequest(flags, cause) && (source == NoDevice || dev == request.Dev || cause == SwapIn) {
 		return request.Dev, ByRequest
 	}
 	return dev, source
@@ -108,6 +107,12 @@ func fileDevice(file event.File) (event.Dev, DeviceSource) {
 		return file.Dev, BySuperblock
 	}
 	return 0, NoDevice
+}
+
+// endedByRequest says that a request's completion ended a wait, and was not by chance on
+// the same CPU.
+func endedByRequest(flags event.Flags, cause Cause) bool {
+	return flags&event.Joined != 0 && cause.Storage() && endsWithRequest(cause)
 }
 
 // endsWithRequest is false for waits that a timer, a lock or another thread

@@ -60,6 +60,10 @@ func (m *machine) end() *event.Wait {
 	if w.Blocked() >= slow {
 		w.Flags |= event.Slow
 	}
+	if m.rnd.IntN(3) > 0 {
+		w.Flags |= event.Joined
+		w.Request = randomRequest(m.rnd, 2*slow)
+	}
 	m.now = w.Runs
 	m.tally.Start = 0
 	m.tally.Count++
@@ -157,6 +161,7 @@ func checkBalance(t *testing.T, seed uint64, account Thread) {
 		if c.Flagged {
 			flagged += c.Blocked
 		}
+		checkJoins(t, seed, &c)
 		if c.Max > account.Max {
 			t.Fatalf("seed %d: a charge's longest wait %d is longer than the thread's %d", seed, c.Max, account.Max)
 		}
@@ -167,6 +172,16 @@ func checkBalance(t *testing.T, seed uint64, account Thread) {
 	}
 	if account.Blocked > 1<<60 || account.RunQueue > 1<<60 {
 		t.Fatalf("seed %d: an absurd time: %+v", seed, account)
+	}
+}
+
+// checkJoins: no more is told of requests than of the waits that they ended.
+func checkJoins(t *testing.T, seed uint64, c *Charge) {
+	t.Helper()
+	j := &c.Joins
+	if j.Waits > c.Seen || j.Timed > j.Waits || j.QueueTimed > j.Timed || j.LongestWait > c.Max || j.Before+j.Within > j.Blocked ||
+		j.Within > j.Device || j.Blocked > j.Timed*j.LongestWait || j.Waits > 0 && !endsWithRequest(c.Cause) {
+		t.Fatalf("seed %d: %+v of a charge %+v", seed, j, c)
 	}
 }
 

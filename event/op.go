@@ -55,6 +55,15 @@ func KindOf(op, bytes uint32) OpKind {
 	return KindOther
 }
 
+// Kind is what the request does. A write of no bytes is but a flush: when it completes, the
+// kernel has taken off the flag that says so.
+func (r *Request) Kind() OpKind {
+	if r.Op&OpMask == OpWrite && r.Bytes == 0 {
+		return KindFlush
+	}
+	return KindOf(r.Op, r.Bytes)
+}
+
 // Kind is what the request does.
 func (o *IO) Kind() OpKind { return KindOf(o.Op, o.Bytes) }
 

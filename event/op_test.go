@@ -38,3 +38,22 @@ func TestRWBS(t *testing.T) {
 		t.Error(OpKinds.String())
 	}
 }
+
+// TestAWriteOfNoBytesIsAFlush: at its completion it has lost the flag.
+func TestAWriteOfNoBytesIsAFlush(t *testing.T) {
+	for _, c := range []struct {
+		r    Request
+		want OpKind
+	}{
+		{Request{Op: OpWrite | OpSync}, KindFlush},
+		{Request{Op: OpWrite | OpPreflush}, KindFlush},
+		{Request{Op: OpFlush}, KindFlush},
+		{Request{Op: OpWrite | OpPreflush, Bytes: 512}, KindWrite},
+		{Request{Op: OpRead}, KindRead},
+		{Request{Op: OpDiscard, Bytes: 4096}, KindDiscard},
+	} {
+		if got := c.r.Kind(); got != c.want {
+			t.Errorf("%+v is a %s, want %s", c.r, got, c.want)
+		}
+	}
+}

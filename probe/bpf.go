@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,7 @@ func (w *bpfWitness) Options() Options { return *w.options }
 
 func (w *bpfWitness) Facts() Facts {
 	f := Facts{Means: w.means, State: "task_storage", Clock: "monotonic", Notes: w.notes}
+	f.Joins = slices.Contains(byTracepoints, w.means)
 	f.RunQueueInside = w.means == Fexit || w.means == Kretprobe
 	if w.byHash {
 		f.State = "hash"

@@ -71,6 +71,8 @@ type Facts struct {
 	OwnMeter bool
 	// RunQueueUnknown: it is neither told apart nor part of the waiting time.
 	RunQueueUnknown bool
+	// Joins: waits are joined to the block requests that end them.
+	Joins bool
 	// Estimated: every figure is an estimate, counts included.
 	Estimated bool
 	Refused   []string // why no better means is used, where none was asked for

@@ -18,7 +18,7 @@ type Limits struct {
 	Charges          int // of all threads together, likewise
 }
 
-// DefaultLimits take some 18 MB where every thread waits for files of its own.
+// DefaultLimits take some 20 MB where every thread waits for files of its own.
 var DefaultLimits = Limits{Threads: 10_000, Processes: 2_000, ChargesPerThread: 64, Charges: 20_000}
 
 // OtherProcesses is the command name of the entry of processes beyond the limit.

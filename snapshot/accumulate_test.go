@@ -24,12 +24,17 @@ func TestAccumulatorKeepsTheLedger(t *testing.T) {
 		{Threads: 1, Processes: 1, ChargesPerThread: 1, Charges: 1},
 	} {
 		a := snapshot.NewAccumulator(limits)
-		var total, count uint64
+		var total, count, allJoined uint64
 		for range 30 {
 			iv := randomInterval(r)
 			a.Add(iv)
 			blocked, waits := allTotal(iv.Threads)
 			total, count = total+blocked, count+waits
+			for _, t := range iv.Threads {
+				for _, c := range t.Charges {
+					allJoined += c.Joins.Waits
+				}
+			}
 			for _, by := range []snapshot.Key{snapshot.ByProcess, snapshot.ByThread, snapshot.ByCause, snapshot.ByFile} {
 				s := a.Build(names, snapshot.Options{By: []snapshot.Key{by}})
 				var rows, rowCount uint64
@@ -38,12 +43,24 @@ func TestAccumulatorKeepsTheLedger(t *testing.T) {
 					rows += s.Rows[i].Total
 					rowCount += s.Rows[i].Count
 				}
+				if joined := joinedIn(s.Rows); joined != s.Joined.Joined || joined > s.Joined.Of || joined != allJoined {
+					t.Fatalf("by %s: %d waits joined in rows, %+v in all, in truth %d", by, joined, s.Joined, allJoined)
+				}
 				if rows != total || rowCount != count {
 					t.Fatalf("by %s: %d of %d ns, %d of %d waits", by, rows, total, rowCount, count)
 				}
 			}
 		}
 	}
+}
+
+func joinedIn(rows []snapshot.Row) (n uint64) {
+	for i := range rows {
+		for _, c := range rows[i].Causes {
+			n += c.Joins.Waits
+		}
+	}
+	return n
 }
 
 func TestAccumulatorIsBounded(t *testing.T) {

@@ -39,7 +39,7 @@ func build(iv *Interval, threads iter.Seq[*blame.Thread], names Names, options O
 		Notes: iv.Notes, SlowNS: iv.SlowNS, SampleEvery: iv.SampleEvery,
 	}
 	s.Coverage.Elapsed = max(s.Coverage.Elapsed, s.Wall)
-	s.Head, s.Sampled = b.head(iv)
+	s.Head, s.Sampled, s.Joined = b.head(iv)
 	s.Rows, s.Below = b.rows(options.By, options.Top, wallNS(iv))
 	s.Head.Largest = b.largest(wallNS(iv))
 	s.InProgress, s.Hanging = b.inProgress()

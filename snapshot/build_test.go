@@ -32,6 +32,9 @@ func randomThread(r *rand.Rand, pid, tid uint32) blame.Thread {
 			Count: r.Uint64N(100), Blocked: r.Uint64N(1e9), RunQueue: r.Uint64N(1e5), Max: r.Uint64N(1e8), Sampled: r.IntN(3) == 0,
 		}
 		c.Seen = c.Count / 2
+		if c.Cause.Storage() {
+			c.Joins = randomJoins(r, c.Seen)
+		}
 		c.Hist = snapshottest.Hist(uint32(c.Count), c.Max)
 		t.Count += c.Count
 		t.Blocked += c.Blocked
@@ -47,6 +50,20 @@ func randomThread(r *rand.Rand, pid, tid uint32) blame.Thread {
 		t.Max = max(t.Max, t.Pending.Age)
 	}
 	return t
+}
+
+func randomJoins(r *rand.Rand, most uint64) (sum blame.Joins) {
+	for range r.Uint64N(most + 1) {
+		q := event.Request{Sector: r.Uint64N(2), Dev: event.Dev(r.IntN(3)), Device: 1 + r.Uint64N(2), Queue: r.Uint64N(2)}
+		wait := r.Uint64N(3)
+		s := blame.SplitBy(wait, q)
+		one := blame.Joins{Waits: 1, Timed: 1, Blocked: wait, Before: s.Before, Within: s.Within, Device: q.Device, Longest: q, LongestWait: wait}
+		if q.Queue > 0 {
+			one.Queue, one.QueueTimed = q.Queue, 1
+		}
+		sum.Merge(&one)
+	}
+	return sum
 }
 
 func randomInterval(r *rand.Rand) *snapshot.Interval {
@@ -106,6 +123,9 @@ func checkRow(t *testing.T, r *snapshot.Row) {
 	var causes uint64
 	for _, c := range r.Causes {
 		causes += c.Total
+		if c.Joins.Waits > c.Recorded || c.Joins.Before+c.Joins.Within > c.Joins.Blocked || c.Joins.Waits > 0 && c.Joins.Longest.Dev != 0 && c.Device == "" {
+			t.Fatalf("%s: of %d recorded waits %+v", r.Comm, c.Recorded, c.Joins)
+		}
 	}
 	if causes != r.Total {
 		t.Fatalf("%s: causes hold %d of %d ns", r.Comm, causes, r.Total)

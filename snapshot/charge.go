@@ -37,7 +37,7 @@ type charge struct {
 	queued  uint64 // ns
 	max     uint64 // ns
 	seen    uint64
-	joined  uint64
+	joins   blame.Joins
 	hist    event.Hist
 	stack   []string
 }
@@ -79,7 +79,7 @@ func (c *charge) add(a *Accumulator, o *blame.Charge) {
 	}
 	c.merge(&charge{
 		source: o.DeviceSource, sampled: o.Sampled, count: o.Count, blocked: o.Blocked, queued: o.RunQueue, max: o.Max,
-		seen: o.Seen, joined: o.Joined, stack: stack,
+		seen: o.Seen, joins: o.Joins, stack: stack,
 	})
 	c.hist.Merge(o.Hist)
 }
@@ -97,7 +97,7 @@ func (c *charge) merge(o *charge) {
 	c.queued += o.queued
 	c.max = max(c.max, o.max)
 	c.seen += o.seen
-	c.joined += o.joined
+	c.joins.Merge(&o.joins)
 	c.sampled = c.sampled || o.sampled
 	c.hist.Merge(o.hist)
 }
@@ -105,6 +105,6 @@ func (c *charge) merge(o *charge) {
 func (c *charge) blame() blame.Charge {
 	return blame.Charge{
 		Cause: c.cause, Flagged: c.flagged, FlagUnknown: c.unknown, Device: c.device, DeviceSource: c.source, File: c.file, Syscall: c.syscall, Stack: c.stack,
-		Count: c.count, Blocked: c.blocked, RunQueue: c.queued, Max: c.max, Hist: c.hist, Seen: c.seen, Joined: c.joined, Sampled: c.sampled,
+		Count: c.count, Blocked: c.blocked, RunQueue: c.queued, Max: c.max, Hist: c.hist, Seen: c.seen, Joins: c.joins, Sampled: c.sampled,
 	}
 }

@@ -28,6 +28,7 @@ var DocumentFields = []Field{
 	{ID: "in_progress_total", Unit: Count, Kind: Integer, Where: InJSON, Help: "Number of waits that have not ended, those beyond the list included."},
 	{ID: "lost", Kind: Object, Where: InJSON, Help: "What went missing, by kind: how often, and the waiting time behind it where known."},
 	{ID: "sampling", Kind: Object, Where: InJSON, Help: "Which waits had their cause looked for, and how many did."},
+	{ID: "joined", Kind: Object, Where: InJSON, Help: "How many waits are joined to the block request whose completion ended them, of the recorded waits for storage; null: the means does not tell."},
 	{ID: "coverage", Kind: Object, Where: InJSON, Help: "How much was witnessed: measured_ns of elapsed_ns; of the waits one in ratio was measured at all; stacks is false if for some of the time no stacks were taken."},
 	{ID: "cost", Kind: Object, Where: InJSON, Help: "What iowitness itself used; the probes' run time is of the last stretch in which it was measured (one interval in ten), null if never."},
 	{ID: "notes", Kind: List, Where: InJSON, Help: "Sentences: what could not be witnessed here, and the way out."},

@@ -207,7 +207,7 @@ var RowFields = []Field{
 	},
 	{
 		ID: "causes", Kind: List, Where: InJSON,
-		Help: "The whole split by cause; its times add up to total_ns.",
+		Help: "The whole split by cause, with the block requests behind it; its times add up to total_ns.",
 	},
 	{
 		ID: "top_process", Kind: Object, Where: InJSON,

@@ -12,7 +12,7 @@ import (
 var idPattern = regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 
 func TestFieldTables(t *testing.T) {
-	for name, fields := range map[string][]Field{"rows": RowFields, "document": DocumentFields, "in progress": InProgressFields} {
+	for name, fields := range map[string][]Field{"rows": RowFields, "document": DocumentFields, "in progress": InProgressFields, "cause": CauseFields, "request": RequestFields} {
 		ids, titles := map[string]bool{}, map[string]bool{}
 		for _, f := range fields {
 			lint(t, name, &f)
@@ -86,7 +86,7 @@ func TestReferenceHasEveryField(t *testing.T) {
 	if err := WriteFieldReference(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, fields := range [][]Field{RowFields, DocumentFields, InProgressFields} {
+	for _, fields := range [][]Field{RowFields, DocumentFields, InProgressFields, CauseFields, RequestFields} {
 		for _, f := range fields {
 			if !strings.Contains(b.String(), f.Help) {
 				t.Errorf("%s is missing", f.ID)

@@ -46,12 +46,19 @@ type group struct {
 	names   map[uint32]named    // of processes that have no name but their threads'
 	pieces  map[piece]pieceSum
 	stacks  map[string]StackShare
+	joins   map[blame.Cause]joinSum
+}
+
+// joinSum is what a group's records of one cause tell of their requests.
+type joinSum struct {
+	recorded uint64
+	blame.Joins
 }
 
 func newGroup(stacks int) *group {
 	return &group{
 		wanted: stacks, row: Row{Exact: true}, threads: map[threadID]uint64{}, names: map[uint32]named{},
-		pieces: map[piece]pieceSum{}, stacks: map[string]StackShare{},
+		pieces: map[piece]pieceSum{}, stacks: map[string]StackShare{}, joins: map[blame.Cause]joinSum{},
 	}
 }
 
@@ -87,6 +94,7 @@ func (g *group) addPieces(p *part) {
 		c := &p.charges[i]
 		g.addPiece(piece{c.Cause, c.Syscall, c.Device, c.DeviceSource, idOf(&c.File)}, c, p.thread.PID)
 		g.addStack(c.Cause, c.Stack, c.Blocked)
+		g.addJoins(c)
 		g.row.Sampled.Any = g.row.Sampled.Any || c.Sampled
 		g.row.Sampled.Seen += c.Seen
 	}
@@ -110,6 +118,16 @@ func (g *group) addPiece(k piece, c *blame.Charge, pid uint32) {
 	g.pieces[k] = sum
 }
 
+func (g *group) addJoins(c *blame.Charge) {
+	if c.Seen == 0 {
+		return
+	}
+	sum := g.joins[c.Cause]
+	sum.recorded += c.Seen
+	sum.Merge(&c.Joins)
+	g.joins[c.Cause] = sum
+}
+
 func (g *group) addStack(cause blame.Cause, frames []string, ns uint64) {
 	if len(frames) == 0 || g.wanted == 0 {
 		return
@@ -131,7 +149,7 @@ func (g *group) finish(b *builder, wall uint64) Row {
 	r.P50 = EstimateQuantile(&r.Hist, 0.50, r.Max)
 	r.P99 = EstimateQuantile(&r.Hist, 0.99, r.Max)
 	r.Sampled.Of = max(r.Count, r.Sampled.Seen)
-	r.Causes = g.causes()
+	r.Causes = g.causes(b.names)
 	r.Stacks = g.topStacks(g.wanted)
 	g.setTop(b.names)
 	g.setTopProcess(b.names)
@@ -145,7 +163,7 @@ func percent(part, whole uint64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-func (g *group) causes() []CauseShare {
+func (g *group) causes(names *nameCache) []CauseShare {
 	sums := map[blame.Cause]CauseShare{}
 	for k, v := range g.pieces {
 		s := sums[k.cause]
@@ -156,7 +174,10 @@ func (g *group) causes() []CauseShare {
 		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Cause, b.Cause))
 	})
 	for i := range list {
-		list[i].Share = percent(list[i].Total, g.row.Total)
+		c := &list[i]
+		c.Share = percent(c.Total, g.row.Total)
+		sum := g.joins[c.Cause]
+		c.Recorded, c.Joins, c.Device = sum.recorded, sum.Joins, names.deviceOrNumber(sum.Longest.Dev)
 	}
 	return list
 }

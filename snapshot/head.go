@@ -40,19 +40,24 @@ type Largest struct {
 	OtherNS uint64 // its waits that are not for storage, beside those in Row
 }
 
-func (b *builder) head(iv *Interval) (Head, Sampled) {
-	h, sampled := Head{System: iv.System, wall: wallNS(iv)}, Sampled{}
+func (b *builder) head(iv *Interval) (Head, Sampled, Joined) {
+	h, sampled, joined := Head{System: iv.System, wall: wallNS(iv)}, Sampled{}, Joined{Can: iv.Joins}
 	for t := range b.threads {
 		for i := range t.Charges {
-			h.add(&t.Charges[i])
-			sampled.Any = sampled.Any || t.Charges[i].Sampled
-			sampled.Seen += t.Charges[i].Seen
+			c := &t.Charges[i]
+			h.add(c)
+			sampled.Any = sampled.Any || c.Sampled
+			sampled.Seen += c.Seen
+			if c.Cause.Storage() {
+				joined.Joined += c.Joins.Waits
+				joined.Of += c.Seen
+			}
 		}
 		h.add(&blame.Charge{Cause: blame.Unattributed, Blocked: unexplained(t)})
 		sampled.Of += t.Count
 	}
 	sampled.Of = max(sampled.Of, sampled.Seen)
-	return h, sampled
+	return h, sampled, joined
 }
 
 func (h *Head) add(c *blame.Charge) {

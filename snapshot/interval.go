@@ -28,9 +28,11 @@ type Interval struct {
 	Estimated bool
 	// RunQueueUnknown says that the delay from wake-up to running is not known.
 	RunQueueUnknown bool
-	Scope           string // what the kernel side was told to witness, such as "pid 4711"; empty: everything
-	SlowNS          uint64 // every wait of at least this many ns has its stack taken,
-	SampleEvery     uint64 // and one in this many of the shorter ones
+	// Joins says that the means joins waits to the block requests that end them.
+	Joins       bool
+	Scope       string // what the kernel side was told to witness, such as "pid 4711"; empty: everything
+	SlowNS      uint64 // every wait of at least this many ns has its stack taken,
+	SampleEvery uint64 // and one in this many of the shorter ones
 }
 
 // Coverage is how much of an interval was witnessed, and how finely.

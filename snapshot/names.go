@@ -2,7 +2,11 @@
 
 package snapshot
 
-import "github.com/iowitness/iowitness/event"
+import (
+	"fmt"
+
+	"github.com/iowitness/iowitness/event"
+)
 
 // ProcessName is what is known of a process. Strings are as the kernel has
 // them, in any bytes; an empty one is not known.
@@ -60,6 +64,13 @@ func (c *nameCache) Device(dev event.Dev) string {
 		c.devices[dev] = name
 	}
 	return name
+}
+
+func (c *nameCache) deviceOrNumber(dev event.Dev) string {
+	if name := c.Device(dev); name != "" || dev == 0 {
+		return name
+	}
+	return fmt.Sprintf("%d:%d", dev.Major(), dev.Minor())
 }
 
 // sameDevice is one number for all that go by the same name: btrfs has numbers of

@@ -23,6 +23,8 @@ func WriteFieldReference(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprint(b, referenceHead)
 	writeFields(b, "Rows", "One row per process or whatever --by names: the elements of waits.", RowFields)
+	writeFields(b, "Causes of a row", "The elements of causes. From joined on: the block requests that ended recorded waits.", CauseFields)
+	writeFields(b, "The request of a wait", "The value of request.", RequestFields)
 	writeFields(b, "Waits in progress", "The elements of in_progress.", InProgressFields)
 	writeFields(b, "The document", "The keys around them.", DocumentFields)
 	return b.Flush()

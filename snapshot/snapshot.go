@@ -34,6 +34,7 @@ type Snapshot struct {
 	SlowNS      uint64
 	SampleEvery uint64
 	Sampled     Sampled // over all threads
+	Joined      Joined  // over all threads
 }
 
 // MaxInProgress bounds the list of waits in progress.
@@ -50,6 +51,13 @@ type Sampled struct {
 	Any  bool   // some causes are estimates
 	Seen uint64 // waits whose cause was seen
 	Of   uint64 // waits that there were
+}
+
+// Joined says how many waits are joined to the block request whose completion ended them.
+type Joined struct {
+	Can    bool   // the means tells
+	Joined uint64 // waits
+	Of     uint64 // recorded waits for storage
 }
 
 // Row is one line: the waiting of all threads that share the values of its keys.
@@ -119,6 +127,10 @@ type CauseShare struct {
 	Count uint64
 	Total uint64 // ns
 	Share float64
+
+	Recorded uint64 // waits with a record of their own
+	Joins    blame.Joins
+	Device   string // of Joins.Longest; its number if it has no name
 }
 
 // StackShare is one stack's part of a row.

@@ -49,7 +49,7 @@ func (a *Accumulator) addHead(iv *Interval) {
 		t.Start = iv.Start
 	}
 	t.Version, t.Kernel, t.Means, t.Scope = iv.Version, iv.Kernel, iv.Means, iv.Scope
-	t.Estimated, t.RunQueueUnknown = iv.Estimated, iv.RunQueueUnknown
+	t.Estimated, t.RunQueueUnknown, t.Joins = iv.Estimated, iv.RunQueueUnknown, iv.Joins
 	t.SlowNS, t.SampleEvery = iv.SlowNS, iv.SampleEvery
 	t.End, t.Wall = iv.End, t.Wall+iv.Wall
 	t.Coverage.Elapsed += max(iv.Coverage.Elapsed, iv.Wall)

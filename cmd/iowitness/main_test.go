@@ -53,8 +53,9 @@ type document struct {
 	UnflaggedPercent   *float64           `json:"unflagged_percent"`
 	Lost               map[string]lossDoc `json:"lost"`
 	Notes              []string           `json:"notes"`
-	Waits              []waitDoc          `json:"waits"`
-	InProgress         []progressDoc      `json:"in_progress"`
+	Joined             *struct{ Joined, Of uint64 }
+	Waits              []waitDoc     `json:"waits"`
+	InProgress         []progressDoc `json:"in_progress"`
 	Command            *struct {
 		Argv     []string `json:"argv"`
 		RealNS   uint64   `json:"real_ns"`
@@ -86,7 +87,25 @@ type waitDoc struct {
 	Causes       []struct {
 		Cause   string `json:"cause"`
 		TotalNS uint64 `json:"total_ns"`
+
+		Recorded, Joined uint64
+		WaitMeanNS       *uint64  `json:"wait_mean_ns"`
+		BeforeMeanNS     *uint64  `json:"before_mean_ns"`
+		QueueMeanNS      *uint64  `json:"queue_mean_ns"`
+		DeviceMeanNS     *uint64  `json:"device_mean_ns"`
+		DevicePercent    *float64 `json:"device_percent"`
+		Request          *requestDoc
 	} `json:"causes"`
+}
+
+type requestDoc struct {
+	Device, Type, Op string
+	Sector           *uint64
+	Bytes            uint64
+	QueueNS          *uint64 `json:"queue_ns"`
+	DeviceNS         *uint64 `json:"device_ns"`
+	WaitNS           uint64  `json:"wait_ns"`
+	BeforeNS         *uint64 `json:"before_ns"`
 }
 
 type progressDoc struct {

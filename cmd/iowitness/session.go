@@ -141,7 +141,7 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 	facts := s.witness.Facts()
 	iv := &snapshot.Interval{
 		Version: version(), Kernel: s.names.facts.Release, Means: s.means(),
-		Estimated: facts.Estimated, RunQueueUnknown: facts.RunQueueUnknown,
+		Estimated: facts.Estimated, RunQueueUnknown: facts.RunQueueUnknown, Joins: facts.Joins,
 		Start: start, End: end, Threads: threads,
 		Lost: lost, Notes: s.notes(), Scope: s.scope,
 		SlowNS: uint64(s.witness.Options().Slow), SampleEvery: uint64(s.witness.Options().SampleEvery),

@@ -40,6 +40,7 @@ var (
 )
 
 const (
+	us  = uint64(time.Microsecond)
 	ms  = uint64(time.Millisecond)
 	wal = "/var/lib/postgresql/16/main/pg_wal/000000010000000000000001"
 )
@@ -74,7 +75,7 @@ func base() *snapshot.Interval {
 		},
 		Lost:   []snapshot.Loss{{ID: "ring_wait", Title: "wait records that found the ring full"}, {ID: "stack", Title: "stacks that could not be unwound", Count: 3, NS: 4 * ms}},
 		Cost:   snapshot.Cost{CPUPercent: 0.4, ProbeNS: 412_000, ProbeRuns: 3211, ProbeWall: time.Second, ProbeFresh: true, RSSBytes: 21 << 20},
-		SlowNS: ms, SampleEvery: 64,
+		SlowNS: ms, SampleEvery: 64, Joins: true,
 	}
 }
 
@@ -82,7 +83,7 @@ func postgres() blame.Thread {
 	flush := blame.Charge{
 		Cause: blame.DeviceFlush, Device: Vda1, DeviceSource: blame.ByRequest, File: File(101, "/pg_wal/1"), Syscall: 74,
 		Stack: []string{"submit_bio_wait", "blkdev_issue_flush", "ext4_sync_file", "do_fsync"},
-		Count: 120, Blocked: 582 * ms, RunQueue: ms, Max: 12 * ms, Hist: Hist(120, 5*ms), Seen: 120, Joined: 118, Flagged: true,
+		Count: 120, Blocked: 582 * ms, RunQueue: ms, Max: 12 * ms, Hist: Hist(120, 5*ms), Seen: 120, Joins: flushes(), Flagged: true,
 	}
 	commit := blame.Charge{
 		Cause: blame.JournalCommit, Device: Vda1, DeviceSource: blame.BySuperblock, File: File(102, "/base/1"), Syscall: 74,
@@ -95,6 +96,44 @@ func postgres() blame.Thread {
 		TID: 4711, PID: 4711, Comm: "postgres", Count: 130, Blocked: 640 * ms, FlaggedBlocked: 582 * ms, RunQueue: ms,
 		Max: 12 * ms, Hist: h, Charges: []blame.Charge{flush, commit},
 	}
+}
+
+func flushes() blame.Joins {
+	longest := event.Request{Dev: Vda1, Op: event.OpWrite | event.OpPreflush | event.OpSync, Queue: 20 * us, Device: 11_900 * us}
+	return joins(118, 4850*us, event.Request{Queue: 20 * us, Device: 4800 * us}, 12*ms, longest)
+}
+
+// joins are n waits that lasted as long as one another, but for the longest.
+func joins(n, wait uint64, each event.Request, longest uint64, of event.Request) blame.Joins {
+	s := blame.SplitBy(wait, each)
+	return blame.Joins{
+		Waits: n, Timed: n, Blocked: n * wait, Before: n * s.Before, Within: n * s.Within,
+		Device: n * each.Device, Queue: n * each.Queue, QueueTimed: n, Longest: of, LongestWait: longest,
+	}
+}
+
+// QuickDevice is a loop of small writes and fsync that waits 10 ms each time, though the
+// device has its requests for 0.66 ms.
+func QuickDevice() (*snapshot.Interval, *Names) {
+	const n = 80
+	iv := base()
+	write := event.Request{Sector: 2_457_616, Dev: Vda1, Bytes: 4096, Op: event.OpWrite | event.OpSync, Queue: 30 * us, Device: 660 * us}
+	sync := blame.Charge{
+		Cause: blame.DataWriteback, Flagged: true, Device: Vda1, DeviceSource: blame.ByRequest, File: File(101, "/pg_wal/1"), Syscall: 74,
+		Stack: []string{"io_schedule", "folio_wait_writeback", "file_write_and_wait_range", "ext4_sync_file"},
+		Count: n, Blocked: n * 10 * ms, Max: 12 * ms, Hist: Hist(n, 10*ms), Seen: n, Joins: joins(n, 10*ms, write, 12*ms, write),
+	}
+	commit := blame.Charge{
+		Cause: blame.JournalCommit, Device: Vda1, DeviceSource: blame.BySuperblock, File: File(101, "/pg_wal/1"), Syscall: 74,
+		Count: n, Blocked: n * ms, Max: 2 * ms, Hist: Hist(n, ms), Seen: n,
+	}
+	h := Hist(n, 10*ms)
+	h.Add(event.HistSlot(ms), n)
+	iv.Threads = []blame.Thread{{
+		TID: 4711, PID: 4711, Comm: "postgres", Count: 2 * n, Blocked: n * 11 * ms, FlaggedBlocked: n * 10 * ms,
+		Max: 12 * ms, Hist: h, Charges: []blame.Charge{sync, commit},
+	}}
+	return iv, names()
 }
 
 // backup reads in short waits, of which a sample is seen, and hangs in one.
@@ -141,7 +180,7 @@ const id64 = "3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de3f4e8a1bc0de1234"
 // nothing is exact, and part of what is iowait is not known.
 func Estimated() (*snapshot.Interval, *Names) {
 	iv, names := TwoProcesses()
-	iv.Estimated, iv.RunQueueUnknown = true, true
+	iv.Estimated, iv.RunQueueUnknown, iv.Joins = true, true, false
 	iv.Means = map[string]string{"wait": "taskstats", "state": "sightings"}
 	iv.Cost.ProbeWall = 0
 	iv.Lost = []snapshot.Loss{{ID: "polls", Title: "polls left out to stay within the budget of CPU time", Count: 12}}
@@ -151,7 +190,7 @@ func Estimated() (*snapshot.Interval, *Names) {
 		t.RunQueue, t.Hist = 0, nil
 		for j := range t.Charges {
 			c := &t.Charges[j]
-			c.Sampled, c.RunQueue, c.Hist, c.Seen, c.Joined = true, 0, nil, min(c.Count, 9), 0
+			c.Sampled, c.RunQueue, c.Hist, c.Seen, c.Joins = true, 0, nil, min(c.Count, 9), blame.Joins{}
 		}
 	}
 	reader := &iv.Threads[1]

@@ -115,7 +115,7 @@ func document(s *snapshot.Snapshot, u *snapshot.Usage) object {
 		"waits":       rows(s.Rows),
 		"below_min":   object{{"rows", s.Below.Rows}, {"total_ns", s.Below.Total}},
 		"in_progress": list(s.InProgress, func(w *snapshot.InProgress) any { return inProgress(w) }), "in_progress_total": s.Hanging,
-		"lost": lost(s.Lost), "sampling": sampling(s), "coverage": coverage(s), "cost": cost(&s.Cost), "notes": quoted(s.Notes), "command": command(u),
+		"lost": lost(s.Lost), "sampling": sampling(s), "joined": joined(s), "coverage": coverage(s), "cost": cost(&s.Cost), "notes": quoted(s.Notes), "command": command(u),
 	}
 	return fromTable(snapshot.DocumentFields, values)
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/iowitness/iowitness/blame"
+	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/snapshot/snapshottest"
 )
@@ -69,6 +71,7 @@ var cases = []struct {
 	{"min", snapshottest.TwoProcesses, snapshot.Options{Min: 20 * time.Millisecond}, Options{Indent: true}},
 	{"empty", snapshottest.Empty, snapshot.Options{}, Options{Indent: true}},
 	{"hanging_only", snapshottest.HangingOnly, snapshot.Options{}, Options{Indent: true}},
+	{"quick_device", snapshottest.QuickDevice, snapshot.Options{}, Options{Indent: true}},
 	{"command", snapshottest.TwoProcesses, snapshot.Options{Top: 1}, Options{Indent: true, Command: usage}},
 	{"hostile", snapshottest.Hostile, snapshot.Options{Top: 2}, Options{}},
 }
@@ -141,6 +144,8 @@ func TestSchemaHasTheTablesKeys(t *testing.T) {
 		"document":    {snapshot.DocumentFields, root.Properties},
 		"row":         {snapshot.RowFields, root.Defs["row"].Properties},
 		"in progress": {snapshot.InProgressFields, root.Defs["in_progress"].Properties},
+		"cause":       {snapshot.CauseFields, root.Defs["cause"].Properties},
+		"request":     {snapshot.RequestFields, root.Defs["request"].Properties},
 	} {
 		for _, f := range c.fields {
 			if raw, ok := c.have[f.ID]; ok != (f.Where&snapshot.InJSON != 0) {
@@ -202,6 +207,53 @@ func TestRowsHoldTheLedger(t *testing.T) {
 		}
 		if causes != w.TotalNS || slots != w.Count || bands != w.Count {
 			t.Errorf("row %d: causes %d of %d ns, %d in slots and %d in bands of %d waits", i, causes, w.TotalNS, slots, bands, w.Count)
+		}
+	}
+}
+
+// TestTheDevicesPartOfAWait (case B5): an application waits 10 ms for a device that is done in 0.66 ms.
+func TestTheDevicesPartOfAWait(t *testing.T) {
+	iv, names := snapshottest.QuickDevice()
+	type cause struct {
+		Cause   string
+		Mean    uint64   `json:"wait_mean_ns"`
+		Before  *uint64  `json:"before_mean_ns"`
+		Queue   *uint64  `json:"queue_mean_ns"`
+		Device  *uint64  `json:"device_mean_ns"`
+		Percent *float64 `json:"device_percent"`
+		Request map[string]any
+	}
+	read := func() []cause {
+		var doc struct{ Waits []struct{ Causes []cause } }
+		if err := json.Unmarshal(written(t, snapshot.Build(iv, names, snapshot.Options{}), Options{}), &doc); err != nil {
+			t.Fatal(err)
+		}
+		return doc.Waits[0].Causes
+	}
+	causes := read()
+	sync, commit := causes[0], causes[1]
+	if sync.Mean != 10e6 || *sync.Before+*sync.Queue+*sync.Device != 10e6 || *sync.Device != 660e3 || *sync.Percent != 6.6 {
+		t.Errorf("%+v", sync)
+	}
+	want := map[string]any{
+		"device": "vda1", "sector": 2457616., "bytes": 4096., "type": "WS", "op": "write",
+		"queue_ns": 30e3, "device_ns": 660e3, "wait_ns": 12e6, "before_ns": 12e6 - 690e3,
+	}
+	if diff := cmp.Diff(want, sync.Request); diff != "" {
+		t.Error(diff)
+	}
+	if commit.Request != nil || commit.Device != nil || commit.Percent != nil {
+		t.Errorf("another thread ends the wait for a commit: %+v", commit)
+	}
+	j := &iv.Threads[0].Charges[0].Joins
+	*j = blame.Joins{Waits: j.Waits, Longest: event.Request{Op: event.OpFlush}, LongestWait: j.LongestWait}
+	sync = read()[0]
+	if sync.Before != nil || sync.Queue != nil || sync.Device != nil || sync.Percent != nil {
+		t.Errorf("what is not known: %+v", sync)
+	}
+	for _, key := range []string{"device", "sector", "queue_ns", "device_ns", "before_ns"} {
+		if v, ok := sync.Request[key]; !ok || v != nil {
+			t.Errorf("%s of a flush of which nothing is known: %v", key, v)
 		}
 	}
 }

@@ -78,7 +78,9 @@ func bands(r *snapshot.Row) any {
 
 func causes(r *snapshot.Row) any {
 	return list(r.Causes, func(c *snapshot.CauseShare) any {
-		return object{{"cause", c.Cause.ID()}, {"total_ns", c.Total}, {"percent", rounded(c.Share)}, {"count", c.Count}}
+		return append(
+			object{{"cause", c.Cause.ID()}, {"total_ns", c.Total}, {"percent", rounded(c.Share)}, {"count", c.Count}, {"recorded", c.Recorded}},
+			joins(c)...)
 	})
 }
 

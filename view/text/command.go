@@ -145,7 +145,7 @@ func splitName(r *snapshot.Row, key snapshot.Key, room int) string {
 	case r.Others > 0:
 		return "others"
 	case key == snapshot.ByCause:
-		return cut(causeWords(&r.Top), room)
+		return causeWithin(r, room)
 	case key == snapshot.ByFile && fileName(r.Top.File, r.Top.Inode, r.Top.FileSource) == "":
 		return "(no file)"
 	case key == snapshot.ByFile:
@@ -154,4 +154,13 @@ func splitName(r *snapshot.Row, key snapshot.Key, room int) string {
 		return "(no device known)"
 	}
 	return cut(quote(r.Top.Device), room)
+}
+
+// causeWithin tells the device's share too if there is room for it.
+func causeWithin(r *snapshot.Row, room int) string {
+	cause := causeWords(&r.Top)
+	if s := cause + inDeviceWords(r); room == 0 || columnsOf(s) <= room {
+		return s
+	}
+	return cut(cause, room)
 }

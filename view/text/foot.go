@@ -4,6 +4,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/iowitness/iowitness/snapshot"
@@ -15,7 +16,7 @@ func footLines(s *snapshot.Snapshot, width int) []line {
 	if words := coverageWords(s); words != nil {
 		lines = append(lines, wrapped(strings.Join(words, dot), width, bold)...)
 	}
-	lines = append(lines, wrapped(strings.Join(append(sampledWords(s), costLine(s)), dot), width, dim)...)
+	lines = append(lines, wrapped(strings.Join(slices.Concat(sampledWords(s), joinedWords(s), []string{costLine(s)}), dot), width, dim)...)
 	if s.Below.Rows > 0 {
 		lines = append(lines, wrapped(fmt.Sprintf("not shown: %s whose waits were all too short, %s together",
 			plural(uint64(s.Below.Rows), "row"), Duration(s.Below.Total)), width, dim)...)

@@ -63,7 +63,7 @@ func forWhat(l *snapshot.Largest) string {
 	default:
 		text += "all of it for "
 	}
-	text += causeWords(t) + deviceWords(t)
+	text += causeWords(t) + deviceWords(t) + inDeviceWords(&l.Row)
 	if file := fileWords(t, sentenceFile); file != "" {
 		if t.File != "" {
 			file = "file " + file

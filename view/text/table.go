@@ -55,6 +55,7 @@ func rowLines(s *snapshot.Snapshot, r *snapshot.Row, columns []column, o *Option
 		lines = append(lines, histogramLines(r, o.Width)...)
 	}
 	if o.Stacks {
+		lines = append(lines, joinLines(r, o.Width)...)
 		lines = append(lines, stackLines(r, o.Width)...)
 	}
 	return lines

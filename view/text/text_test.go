@@ -87,6 +87,7 @@ func TestGolden(t *testing.T) {
 		{"unsampled", unsampled, snapshot.Options{}, Options{Width: 120}},
 		{"estimated", snapshottest.Estimated, snapshot.Options{}, Options{}},
 		{"estimated_by_cause", snapshottest.Estimated, snapshot.Options{By: []snapshot.Key{snapshot.ByCause}}, Options{Width: 160}},
+		{"quick_device", snapshottest.QuickDevice, snapshot.Options{}, Options{Width: 120, Stacks: true}},
 		{"hostile", snapshottest.Hostile, snapshot.Options{}, Options{Width: 140}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
