@@ -9,6 +9,8 @@
 
 #include "fs.h"
 
+volatile bool with_stacks = true;	/* else sleeps are counted, but not attributed */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 2048);
@@ -71,7 +73,7 @@ INLINE void begin_sleep(void *ctx, struct task_struct *task, __u32 tid, bool sle
 
 	if (!call || !call->start || !call->divided)
 		return;
-	call->stack = sleeps ? take_stack(ctx, flagged) : 0;
+	call->stack = sleeps && with_stacks ? take_stack(ctx, flagged) : 0;
 	call->off = bpf_ktime_get_ns();
 	/* One that is woken while it is still switching out counts as woken when it runs. */
 	call->woken = sleeps ? 0 : call->off;

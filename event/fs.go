@@ -60,6 +60,20 @@ type FSSum struct {
 	RunQueue  uint64 // and ready, but waiting for a CPU
 }
 
+// Add adds the calls of another sum.
+func (s *FSSum) Add(o *FSSum) {
+	s.Count += o.Count
+	s.NS += o.NS
+	s.Max = max(s.Max, o.Max)
+	s.Bytes += o.Bytes
+	s.Errors += o.Errors
+	s.Hist.Merge(o.Hist)
+	s.Divided += o.Divided
+	s.DividedNS += o.DividedNS
+	s.Blocked += o.Blocked
+	s.RunQueue += o.RunQueue
+}
+
 // FSPart is what calls slept by one stack: a part of Blocked.
 type FSPart struct {
 	Key       FSKey
@@ -93,6 +107,31 @@ type FSInterval struct {
 	Parts    []FSPart
 	Journals map[Dev]JournalSum // by the file system's device
 	Flushes  map[Dev]FlushSum   // by whole device
+}
+
+// Add adds the commits of another sum.
+func (j JournalSum) Add(o JournalSum) JournalSum {
+	j.Commits += o.Commits
+	j.Handles += o.Handles
+	j.Blocks += o.Blocks
+	j.Logged += o.Logged
+	j.Wait += o.Wait
+	j.Delay += o.Delay
+	j.Running += o.Running
+	j.Locked += o.Locked
+	j.Flushing += o.Flushing
+	j.Logging += o.Logging
+	j.Max = max(j.Max, o.Max)
+	return j
+}
+
+// Add adds the flushes of another sum.
+func (l FlushSum) Add(o FlushSum) FlushSum {
+	l.Count += o.Count
+	l.NS += o.NS
+	l.Unseen += o.Unseen
+	l.Max = max(l.Max, o.Max)
+	return l
 }
 
 // Since is what a sum has grown by. Max stays the longest of all.

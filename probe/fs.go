@@ -249,6 +249,12 @@ func (f *FS) live() error {
 	return f.set("alive_until", now+uint64(f.options.Silence))
 }
 
+// SetStacks says whether sleeps are unwound from now on. Those that are not are not attributed to a cause.
+func (f *FS) SetStacks(on bool) error { return f.set("with_stacks", on) }
+
+// Pause closes the gate: calls are neither counted nor looked at.
+func (f *FS) Pause() error { return f.set("epoch", uint32(0)) }
+
 // Drain gives records in the order in which they were made: *event.File and
 // *event.Identity. It returns at the deadline or when interrupted.
 func (f *FS) Drain(deadline time.Time, tell func(any)) error {

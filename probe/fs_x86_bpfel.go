@@ -181,6 +181,7 @@ const (
 	fsVarV1Subsystems       = "v1_subsystems"
 	fsVarWantedComm         = "wanted_comm"
 	fsVarWantedMagic        = "wanted_magic"
+	fsVarWithStacks         = "with_stacks"
 )
 
 // loadFs returns the embedded CollectionSpec for fs.
@@ -291,6 +292,7 @@ type fsVariableSpecs struct {
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.VariableSpec `ebpf:"wanted_comm"`
 	WantedMagic        *ebpf.VariableSpec `ebpf:"wanted_magic"`
+	WithStacks         *ebpf.VariableSpec `ebpf:"with_stacks"`
 }
 
 // fsObjects contains all objects after they have been loaded into the kernel.
@@ -381,6 +383,7 @@ type fsVariables struct {
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.Variable `ebpf:"wanted_comm"`
 	WantedMagic        *ebpf.Variable `ebpf:"wanted_magic"`
+	WithStacks         *ebpf.Variable `ebpf:"with_stacks"`
 }
 
 // fsPrograms contains all programs after they have been loaded into the kernel.

@@ -21,9 +21,10 @@ var mayImport = map[string][]string{
 	"identity":                {"event"},
 	"probe":                   {"event", "kernel", "diagnosis", "tracefs", "kmod", "taskstats"},
 	"snapshot":                {"event", "blame"},
+	"filesystem":              {"event", "blame", "snapshot", "diagnosis"},
 	"snapshot/snapshottest":   {"event", "blame", "snapshot"},
-	"view/text":               {"event", "blame", "snapshot", "identity", "diagnosis"},
-	"view/json":               {"event", "blame", "snapshot", "identity", "diagnosis"},
+	"view/text":               {"event", "blame", "snapshot", "filesystem", "identity", "diagnosis"},
+	"view/json":               {"event", "blame", "snapshot", "filesystem", "identity", "diagnosis"},
 	"taskstats":               {"event", "identity"},
 	"lab":                     {"event", "lab/fact"},
 	"lab/fact":                {},
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 	"kmod":                    {"kernel"},
 	"tracefs":                 {"kernel"},
 	"bench":                   {},
-	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
+	"cmd/iowitness":           {"event", "kernel", "blame", "identity", "probe", "snapshot", "filesystem", "view/text", "view/json", "kmod", "diagnosis", "tracefs"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.
