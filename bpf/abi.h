@@ -272,6 +272,15 @@ struct fs_stack {
 	__u64 frame[STACK_DEPTH];
 };
 
+/* A call that has not returned. */
+struct fs_call_record {
+	struct fs_key key;
+	__u64 age_ns;
+	__u64 stack;		/* as in fs_part_key, while it sleeps; 0: none */
+	__u32 tid;
+	__u32 pad;
+};
+
 struct fs_file_record {
 	struct record_head head;
 	struct file_ref file;

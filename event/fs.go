@@ -82,6 +82,15 @@ type FSPart struct {
 	Count, NS uint64
 }
 
+// FSCall is a call that has not returned.
+type FSCall struct {
+	Key     FSKey
+	TID     uint32
+	Age     uint64   // ns
+	Stack   []uint64 // of a call that synchronizes, while it sleeps; innermost first
+	Flagged bool     // the kernel has in_iowait set
+}
+
 // JournalSum adds up commits of one journal of jbd2, in ns. The first three are
 // measured by jbd2 itself, in whole ticks of the kernel's timer.
 type JournalSum struct {
@@ -107,6 +116,7 @@ type FSInterval struct {
 	Parts    []FSPart
 	Journals map[Dev]JournalSum // by the file system's device
 	Flushes  map[Dev]FlushSum   // by whole device
+	UnderWay []FSCall           // at its end, of those that have taken a second or more
 }
 
 // Add adds the commits of another sum.

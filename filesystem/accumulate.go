@@ -42,6 +42,7 @@ type Accumulator struct {
 	entries  map[event.FSKey]*entry
 	journals map[event.Dev]event.JournalSum
 	flushes  map[event.Dev]event.FlushSum
+	underWay []event.FSCall // at the end of the last interval
 	lost     map[string]*snapshot.Loss
 	order    []string // of lost
 	cost     snapshot.Cost
@@ -79,6 +80,7 @@ func (a *Accumulator) Add(iv *Interval) {
 	for dev, l := range iv.Counted.Flushes {
 		a.flushes[dev] = a.flushes[dev].Add(l)
 	}
+	a.underWay = iv.Counted.UnderWay
 	for _, l := range iv.Lost {
 		a.lose(l)
 	}
@@ -99,13 +101,17 @@ func (a *Accumulator) entry(key event.FSKey) *entry {
 }
 
 func (a *Accumulator) addPart(p *event.FSPart) {
-	cause := blame.Classify(blame.Evidence{Stack: a.names.Stack(p.Stack), Flagged: p.Flagged, Syscall: p.Key.Op.String()})
+	cause := a.cause(p.Key.Op, p.Stack, p.Flagged)
 	parts := a.entry(p.Key).parts
 	part := parts[cause]
 	part.Cause = cause
 	part.Sleeps += p.Count
 	part.NS += p.NS
 	parts[cause] = part
+}
+
+func (a *Accumulator) cause(op event.FSOp, stack []uint64, flagged bool) blame.Cause {
+	return blame.Classify(blame.Evidence{Stack: a.names.Stack(stack), Flagged: flagged, Syscall: op.String()})
 }
 
 func (a *Accumulator) lose(l snapshot.Loss) {

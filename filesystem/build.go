@@ -33,7 +33,38 @@ func (a *Accumulator) Build(o Options) *Report {
 		r.Compared = compare(&r.Mounts[0], &r.Mounts[1])
 	}
 	r.Rows = a.rows(o)
+	r.UnderWay = a.calls(o)
 	return r
+}
+
+// maxUnderWay bounds the list of calls that have not returned.
+const maxUnderWay = 256
+
+func (a *Accumulator) calls(o Options) (calls []Call) {
+	oldest := slices.SortedFunc(slices.Values(a.underWay), func(x, y event.FSCall) int { return cmp.Compare(y.Age, x.Age) })
+	for _, u := range oldest[:min(len(oldest), maxUnderWay)] {
+		c := Call{
+			Dev: u.Key.Dev, Op: u.Key.Op, Inode: u.Key.Ino, PID: u.Key.PID, TID: u.TID, Age: u.Age,
+			Comm: a.names.Process(u.Key.PID).Comm, File: a.path(u.Key, o.Files), Cause: blame.Unattributed,
+		}
+		if len(u.Stack) > 0 {
+			c.Cause = a.cause(u.Key.Op, u.Stack, u.Flagged)
+		}
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// path is a file's as its process sees it, or within its file system; empty: not known.
+func (a *Accumulator) path(key event.FSKey, files *Files) string {
+	file, ok := files.find(key)
+	if !ok {
+		return ""
+	}
+	if path := a.names.File(file, key.PID); path != "" {
+		return path
+	}
+	return file.Path
 }
 
 func (a *Accumulator) rows(o Options) []Row {
@@ -70,11 +101,7 @@ func (a *Accumulator) named(key event.FSKey, files *Files) Row {
 	if key.PID != 0 {
 		r.Comm = a.names.Process(key.PID).Comm
 	}
-	if file, ok := files.find(key); ok {
-		if r.File = a.names.File(file, key.PID); r.File == "" {
-			r.File = file.Path
-		}
-	}
+	r.File = a.path(key, files)
 	return r
 }
 

@@ -19,6 +19,7 @@ var DocumentFields = []diagnosis.Field{
 	{ID: "scope", Kind: diagnosis.Text, Nullable: true, Help: "What was asked for, in words; null: everything."},
 	{ID: "mounts", Kind: diagnosis.List, Help: "File systems: those asked for in their order, then others on which calls returned, by falling time."},
 	{ID: "files", Kind: diagnosis.List, Help: "Calls by file, process and operation, by falling time."},
+	{ID: "under_way", Kind: diagnosis.List, Help: "Calls that have not returned after a second or more, oldest first; they are counted nowhere else. Opens are not among them."},
 	{ID: "compared", Kind: diagnosis.Object, Nullable: true, Help: "The first two mounts side by side; null: not asked for."},
 	{ID: "lost", Kind: diagnosis.Object, Help: "What went missing: for each id, count and ns."},
 	{ID: "cost", Kind: diagnosis.Object, Help: "What iowitness cost: cpu_percent and rss_bytes of its process; of its probes probe_ns and probe_runs in probe_wall_ns, or null."},
@@ -58,6 +59,19 @@ var FileFields = []diagnosis.Field{
 	{ID: "pid", Kind: diagnosis.Integer, Nullable: true, Title: "PID", Help: "Process."},
 	{ID: "comm", Kind: diagnosis.Text, Nullable: true, Title: "COMMAND", Help: "Its name."},
 	{ID: "others", Kind: diagnosis.Integer, Help: "Not 0: the last element, which sums up so many that are not shown; its operation is empty."},
+}
+
+// UnderWayFields are the keys of an element of under_way.
+var UnderWayFields = []diagnosis.Field{
+	{ID: "operation", Kind: diagnosis.Text, Help: "Kind of call."},
+	{ID: "file", Kind: diagnosis.Text, Nullable: true, Help: "Path as the process sees it; null: not known."},
+	{ID: "inode", Kind: diagnosis.Integer, Nullable: true, Help: "Its number."},
+	{ID: "mount", Kind: diagnosis.Text, Nullable: true, Help: "Where its file system is mounted."},
+	{ID: "pid", Kind: diagnosis.Integer, Nullable: true, Help: "Process."},
+	{ID: "tid", Kind: diagnosis.Integer, Help: "Thread."},
+	{ID: "comm", Kind: diagnosis.Text, Nullable: true, Help: "The process's name."},
+	{ID: "age_ns", Kind: diagnosis.Integer, Help: "Time since it began."},
+	{ID: "cause", Kind: diagnosis.Text, Help: "For what it sleeps; unattributed: it does not, or is none that synchronizes."},
 }
 
 // DivisionFields are the keys of "sync": all but the first two add up to total_ns.

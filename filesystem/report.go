@@ -22,10 +22,23 @@ type Report struct {
 	Scope           string    // what was asked for, such as "pid 4711"; empty: everything
 	Mounts          []Mount   // those asked for, and all on which there were calls
 	Rows            []Row     // by file, process and operation, by falling total; the last may sum up others
+	UnderWay        []Call    // at the end, of those that have taken a second or more, oldest first
 	Compared        *Compared // nil: nothing is compared
 	Lost            []snapshot.Loss
 	Cost            snapshot.Cost
 	Notes           []string
+}
+
+// Call is one that has not returned.
+type Call struct {
+	Dev      event.Dev
+	Op       event.FSOp
+	File     string
+	Inode    uint64
+	PID, TID uint32
+	Comm     string
+	Age      uint64      // ns
+	Cause    blame.Cause // Unattributed: it does not sleep, or is none whose sleeps are watched
 }
 
 // Mounted is where a file system is mounted.

@@ -23,6 +23,7 @@ const FileCallBytes = 1 << 20
 func fileCalls(t *Truth, a []string) error {
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
+	defer t.scheduled()()
 	var n [4]int
 	var errs []error
 	for i := range n {

@@ -44,6 +44,7 @@ type FS struct {
 	collection *ebpf.Collection
 	links      []io.Closer
 	resolve    *link.Iter
+	underWay   *link.Iter
 	ring       *ringbuf.Reader
 	record     ringbuf.Record
 	undecoded  uint64
@@ -118,9 +119,11 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	return f, f.attach()
 }
 
+const underWayProgram = "under_way"
+
 // keepFS leaves only the programs of one means in the collection.
 func keepFS(spec *ebpf.CollectionSpec, via Means, iterates bool) {
-	keep := map[string]bool{resolveProgram: iterates}
+	keep := map[string]bool{resolveProgram: iterates, underWayProgram: iterates}
 	for _, p := range FSTable {
 		keep[p.Programs[via]] = true
 	}
@@ -133,9 +136,11 @@ func keepFS(spec *ebpf.CollectionSpec, via Means, iterates bool) {
 
 // prepare fills the tables by which the kernel side filters, and opens the ring.
 func (f *FS) prepare() (err error) {
-	if program := f.collection.Programs[resolveProgram]; program != nil {
-		if f.resolve, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
-			return fmt.Errorf("iterating over threads: %w", err)
+	for name, to := range map[string]**link.Iter{resolveProgram: &f.resolve, underWayProgram: &f.underWay} {
+		if program := f.collection.Programs[name]; program != nil {
+			if *to, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+				return fmt.Errorf("iterating over threads: %w", err)
+			}
 		}
 	}
 	if err := wantPIDs(f.collection.Maps["wanted_tgids"], f.resolve, f.options.PIDs); err != nil {
@@ -294,9 +299,11 @@ func (f *FS) Close() error {
 		errs = append(errs, l.Close())
 	}
 	f.links = nil
-	if f.resolve != nil {
-		errs = append(errs, f.resolve.Close())
-		f.resolve = nil
+	for _, iter := range []**link.Iter{&f.resolve, &f.underWay} {
+		if *iter != nil {
+			errs = append(errs, (*iter).Close())
+			*iter = nil
+		}
 	}
 	if f.ring != nil {
 		errs = append(errs, f.ring.Close())

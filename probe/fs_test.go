@@ -59,10 +59,6 @@ func inode(t *testing.T, file string) uint64 {
 	return st.Ino
 }
 
-func near(got, want uint64, tolerance float64) bool {
-	return float64(got) >= float64(want)*(1-tolerance) && float64(got) <= float64(want)*(1+tolerance)
-}
-
 // TestCallsAreCountedExactly: by file and process, against the workload's own numbers and clock.
 func TestCallsAreCountedExactly(t *testing.T) {
 	const opens, reads, writes, fsyncs = 50, 200, 100, 40
@@ -99,8 +95,13 @@ func TestCallsAreCountedExactly(t *testing.T) {
 			if sum.Count != count || sum.Bytes != uint64(own.Bytes) || sum.Errors != 0 {
 				t.Errorf("%v: %+v, not %d of %d bytes", op, sum, count, own.Bytes)
 			}
-			if op != event.FSOpen && !near(sum.NS, uint64(own.Total), 0.05) || sum.NS > uint64(own.Total) {
-				t.Errorf("%v took %v by the kernel side, %v by the workload's clock", op, time.Duration(sum.NS), own.Total)
+			// Between the two clocks the thread may lose its CPU; the way to the kernel is long for an open.
+			slack := own.Total/20 + truth.RunQueue
+			if op == event.FSOpen {
+				slack = own.Total
+			}
+			if took := time.Duration(sum.NS); took > own.Total || took < own.Total-slack {
+				t.Errorf("%v took %v by the kernel side, %v by the workload's clock, %v off the CPU", op, took, own.Total, truth.RunQueue)
 			}
 			var inHist uint64
 			for _, c := range sum.Hist {

@@ -53,6 +53,15 @@ type fsFsCall struct {
 	}
 }
 
+type fsFsCallRecord struct {
+	_     structs.HostLayout
+	Key   fsFsKey
+	AgeNs uint64
+	Stack uint64
+	Tid   uint32
+	Pad   uint32
+}
+
 type fsFsFileKey struct {
 	_          structs.HostLayout
 	Ino        uint64
@@ -158,6 +167,7 @@ const (
 	fsProgResolve           = "resolve"
 	fsProgSwitchRawTp       = "switch_raw_tp"
 	fsProgSwitchTpBtf       = "switch_tp_btf"
+	fsProgUnderWay          = "under_way"
 	fsProgWakingRawTp       = "waking_raw_tp"
 	fsProgWakingTpBtf       = "waking_tp_btf"
 	fsVarAliveUntil         = "alive_until"
@@ -171,10 +181,12 @@ const (
 	fsVarFilterFollow       = "filter_follow"
 	fsVarFilterSubsystem    = "filter_subsystem"
 	fsVarFilterTgid         = "filter_tgid"
+	fsVarFsCallRecordLayout = "fs_call_record_layout"
 	fsVarFsFileRecordLayout = "fs_file_record_layout"
 	fsVarHints              = "hints"
 	fsVarIncludeSelf        = "include_self"
 	fsVarIssueTellsQueue    = "issue_tells_queue"
+	fsVarPendingNs          = "pending_ns"
 	fsVarSelfTgid           = "self_tgid"
 	fsVarStorageByHash      = "storage_by_hash"
 	fsVarTellsPrevState     = "tells_prev_state"
@@ -239,6 +251,7 @@ type fsProgramSpecs struct {
 	Resolve        *ebpf.ProgramSpec `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.ProgramSpec `ebpf:"switch_raw_tp"`
 	SwitchTpBtf    *ebpf.ProgramSpec `ebpf:"switch_tp_btf"`
+	UnderWay       *ebpf.ProgramSpec `ebpf:"under_way"`
 	WakingRawTp    *ebpf.ProgramSpec `ebpf:"waking_raw_tp"`
 	WakingTpBtf    *ebpf.ProgramSpec `ebpf:"waking_tp_btf"`
 }
@@ -282,10 +295,12 @@ type fsVariableSpecs struct {
 	FilterFollow       *ebpf.VariableSpec `ebpf:"filter_follow"`
 	FilterSubsystem    *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.VariableSpec `ebpf:"filter_tgid"`
+	FsCallRecordLayout *ebpf.VariableSpec `ebpf:"fs_call_record_layout"`
 	FsFileRecordLayout *ebpf.VariableSpec `ebpf:"fs_file_record_layout"`
 	Hints              *ebpf.VariableSpec `ebpf:"hints"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	IssueTellsQueue    *ebpf.VariableSpec `ebpf:"issue_tells_queue"`
+	PendingNs          *ebpf.VariableSpec `ebpf:"pending_ns"`
 	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
 	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
 	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
@@ -373,10 +388,12 @@ type fsVariables struct {
 	FilterFollow       *ebpf.Variable `ebpf:"filter_follow"`
 	FilterSubsystem    *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.Variable `ebpf:"filter_tgid"`
+	FsCallRecordLayout *ebpf.Variable `ebpf:"fs_call_record_layout"`
 	FsFileRecordLayout *ebpf.Variable `ebpf:"fs_file_record_layout"`
 	Hints              *ebpf.Variable `ebpf:"hints"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	IssueTellsQueue    *ebpf.Variable `ebpf:"issue_tells_queue"`
+	PendingNs          *ebpf.Variable `ebpf:"pending_ns"`
 	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
 	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
 	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
@@ -403,6 +420,7 @@ type fsPrograms struct {
 	Resolve        *ebpf.Program `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.Program `ebpf:"switch_raw_tp"`
 	SwitchTpBtf    *ebpf.Program `ebpf:"switch_tp_btf"`
+	UnderWay       *ebpf.Program `ebpf:"under_way"`
 	WakingRawTp    *ebpf.Program `ebpf:"waking_raw_tp"`
 	WakingTpBtf    *ebpf.Program `ebpf:"waking_tp_btf"`
 }
@@ -422,6 +440,7 @@ func (p *fsPrograms) Close() error {
 		p.Resolve,
 		p.SwitchRawTp,
 		p.SwitchTpBtf,
+		p.UnderWay,
 		p.WakingRawTp,
 		p.WakingTpBtf,
 	)

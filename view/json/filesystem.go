@@ -32,9 +32,10 @@ func filesystemDocument(r *filesystem.Report) object {
 		"schema": FilesystemSchemaNumber, "version": quote(r.Version), "kernel": quote(r.Kernel), "means": quote(r.Means),
 		"start": r.Start.UTC().Format(time.RFC3339Nano), "end": r.End.UTC().Format(time.RFC3339Nano),
 		"wall_ns": max(int64(r.End.Sub(r.Start)), 0), "scope": name(r.Scope),
-		"mounts":   list(r.Mounts, func(m *filesystem.Mount) any { return mountObject(m) }),
-		"files":    list(r.Rows, func(row *filesystem.Row) any { return fileObject(row, points[row.Dev]) }),
-		"compared": comparedObject(r.Compared), "lost": lost(r.Lost), "cost": cost(&r.Cost), "notes": quoted(r.Notes),
+		"mounts":    list(r.Mounts, func(m *filesystem.Mount) any { return mountObject(m) }),
+		"files":     list(r.Rows, func(row *filesystem.Row) any { return fileObject(row, points[row.Dev]) }),
+		"under_way": list(r.UnderWay, func(c *filesystem.Call) any { return underWayObject(c, points[c.Dev]) }),
+		"compared":  comparedObject(r.Compared), "lost": lost(r.Lost), "cost": cost(&r.Cost), "notes": quoted(r.Notes),
 	})
 }
 
@@ -64,6 +65,13 @@ func fileObject(r *filesystem.Row, point string) object {
 	})
 	o = append(o, byTable(filesystem.CallFields, callValues(r))...)
 	return append(o, member{"sync", divisionObject(&r.Division)})
+}
+
+func underWayObject(c *filesystem.Call, point string) object {
+	return byTable(filesystem.UnderWayFields, map[string]any{
+		"operation": c.Op.String(), "file": name(c.File), "inode": numberOrNil(c.Inode), "mount": name(point),
+		"pid": idOrNil(c.PID), "tid": c.TID, "comm": name(c.Comm), "age_ns": c.Age, "cause": c.Cause.ID(),
+	})
 }
 
 func numberOrNil(n uint64) any {

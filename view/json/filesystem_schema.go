@@ -24,10 +24,11 @@ func WriteFilesystemSchema(w io.Writer) error {
 			"journal":    nullable(schemaOf(filesystem.JournalFields, nil)),
 			"flushes":    nullable(schemaOf(filesystem.FlushFields, nil)),
 		})}},
-		"files":    {{"items", fileSchema()}},
-		"compared": nullable(comparedSchema()),
-		"lost":     {{"additionalProperties", object{{"type", "object"}}}},
-		"notes":    {{"items", object{{"type", "string"}}}},
+		"files":     {{"items", fileSchema()}},
+		"under_way": {{"items", schemaOf(filesystem.UnderWayFields, nil)}},
+		"compared":  nullable(comparedSchema()),
+		"lost":      {{"additionalProperties", object{{"type", "object"}}}},
+		"notes":     {{"items", object{{"type", "string"}}}},
 	})...))
 }
 

@@ -36,6 +36,9 @@ func filesystemReport(r *filesystem.Report, o *Options) []line {
 	if len(r.Rows) > 0 {
 		body = append(append(body, line{}), fileLines(r, o.Width)...)
 	}
+	if len(r.UnderWay) > 0 {
+		body = append(append(body, line{}), underWayLines(r, o.Width)...)
+	}
 	if room := o.Height - len(head) - len(foot) - 1; o.Height > 0 {
 		body = limit(body, max(room, 2), o.Width)
 	}
@@ -251,6 +254,25 @@ func fileLines(r *filesystem.Report, width int) []line {
 	return t.lines("FILE")
 }
 
+// underWayShown is how many calls that have not returned are shown.
+const underWayShown = 10
+
+func underWayLines(r *filesystem.Report, width int) []line {
+	lines := []line{{cut("still under way", width), bold}}
+	for i := range r.UnderWay[:min(len(r.UnderWay), underWayShown)] {
+		c := &r.UnderWay[i]
+		words := fmt.Sprintf("%s of %s by %s since %s", c.Op, fileOr(c.File, c.Inode), processName(c.Comm, c.PID), Duration(c.Age))
+		if c.Cause != blame.Unattributed {
+			words += ": " + c.Cause.Title()
+		}
+		lines = append(lines, indented(words, width)...)
+	}
+	if rest := len(r.UnderWay) - underWayShown; rest > 0 {
+		lines = append(lines, more(rest, width))
+	}
+	return lines
+}
+
 // mostlyWords name the largest part of calls that synchronize.
 func mostlyWords(d *filesystem.Division) string {
 	if d.Calls == 0 {
@@ -270,10 +292,11 @@ func rowFile(r *filesystem.Row) string {
 	switch {
 	case r.Others > 0:
 		return plural(uint64(r.Others), "row") + " not shown"
-	case r.File != "":
-		return quote(r.File)
-	case r.Inode == 0:
+	case r.File == "" && r.Inode == 0:
 		return "several files"
 	}
-	return fmt.Sprintf("inode %d", r.Inode)
+	return fileOr(r.File, r.Inode)
 }
+
+// fileOr is a quoted path, or the inode of a file without one.
+func fileOr(path string, inode uint64) string { return fileName(path, inode, event.ByFD) }
