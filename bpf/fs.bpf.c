@@ -14,14 +14,18 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("tp_btf/sys_enter")
 int enter_tp_btf(__u64 *ctx)
 {
-	begin_call((void *)ctx[0], ctx[1]);
+	struct pt_regs *regs = (void *)ctx[0];
+
+	begin_call(ctx[1], regs->di);
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int exit_tp_btf(__u64 *ctx)
 {
-	end_call((void *)ctx[0], ctx[1]);
+	struct pt_regs *regs = (void *)ctx[0];
+
+	end_call(regs->orig_ax, ctx[1]);
 	return 0;
 }
 
@@ -54,14 +58,14 @@ int waking_tp_btf(__u64 *ctx)
 SEC("raw_tp/sys_enter")
 int enter_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	begin_call((void *)ctx->args[0], ctx->args[1]);
+	begin_call(ctx->args[1], syscall_argument((void *)ctx->args[0], 1));
 	return 0;
 }
 
 SEC("raw_tp/sys_exit")
 int exit_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	end_call((void *)ctx->args[0], ctx->args[1]);
+	end_call(BPF_CORE_READ((struct pt_regs *)ctx->args[0], orig_ax), ctx->args[1]);
 	return 0;
 }
 

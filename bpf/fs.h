@@ -33,11 +33,13 @@ struct fs_slot {
 	__u64 ns;
 };
 
-/* A thread's call under way. */
+/* A thread's call, under way or the last. */
 struct fs_call {
 	__u64 start;		/* CLOCK_MONOTONIC; 0: none */
 	struct fs_key key;
 	struct told_identity told;
+	__u32 generation;	/* of the file */
+	__u32 pad;
 	__u32 divided;		/* its sleeps are watched */
 	__u32 hinted;
 	__u64 off;		/* switched out; 0 while it runs */
@@ -170,12 +172,16 @@ SUBPROGRAM int tell_file(struct task_struct *task, struct file *file, struct fs_
 	return 0;
 }
 
-INLINE void tell_file_once(struct task_struct *task, struct file *file, struct fs_key *key)
+/* last: the thread's last call, whose file is known. */
+INLINE void tell_file_once(struct task_struct *task, struct file *file, struct fs_key *key, struct fs_call *last)
 {
 	struct fs_file_key known = {
 		.ino = key->ino, .dev = key->dev, .generation = BPF_CORE_READ(file, f_inode, i_generation),
 	};
 
+	if (known.ino == last->key.ino && known.dev == last->key.dev && known.generation == last->generation)
+		return;
+	last->generation = known.generation;
 	if (!bpf_map_lookup_elem(&fs_known, &known))
 		tell_file(task, file, &known);
 }
@@ -189,7 +195,8 @@ INLINE void watch_sleeps(struct fs_call *call, __u32 tid)
 	call->hinted = 1;
 }
 
-INLINE void begin_call(struct pt_regs *regs, long number)
+/* fd: the first argument. */
+INLINE void begin_call(long number, __u32 fd)
 {
 	__u32 op = number >= 0 && number < SYSCALLS ? call_op[number & (SYSCALLS - 1)] : 0;
 	struct task_struct *task;
@@ -203,7 +210,7 @@ INLINE void begin_call(struct pt_regs *regs, long number)
 	task = this_task();
 	key.op = op;
 	if (op != FS_OPEN) {
-		file = file_by_fd(task, syscall_argument(regs, 1));
+		file = own_file_by_fd(task, fd);
 		if (!is_wanted_file(file, &key))
 			return;
 	}
@@ -216,12 +223,12 @@ INLINE void begin_call(struct pt_regs *regs, long number)
 		lose(LOSS_CALLS, 1, 0);
 		return;
 	}
+	if (file)
+		tell_file_once(task, file, &key, call);
 	call->key = key;
 	call->divided = 0;
-	if (file) {
-		tell_file_once(task, file, &key);
+	if (file)
 		call->divided = op >= FS_FSYNC || (op == FS_WRITE && BPF_CORE_READ(file, f_flags) & O_DSYNC);
-	}
 	if (call->divided)
 		watch_sleeps(call, id);
 	call->start = bpf_ktime_get_ns();
@@ -289,16 +296,17 @@ INLINE void add_call(struct fs_sum *sum, struct fs_call *call, __u64 ns, long re
 }
 
 /* A file that is opened is known by the descriptor that is returned. */
-INLINE bool find_opened(struct task_struct *task, struct fs_key *key, long returned)
+INLINE bool find_opened(struct task_struct *task, struct fs_call *call, struct fs_key *key, long returned)
 {
 	struct file *file;
 
 	if (returned < 0)
 		return false;
-	file = file_by_fd(task, returned);
+	file = own_file_by_fd(task, returned);
 	if (!is_wanted_file(file, key))
 		return false;
-	tell_file_once(task, file, key);
+	tell_file_once(task, file, key, call);
+	call->key = *key;
 	return true;
 }
 
@@ -308,7 +316,7 @@ INLINE void count_call(struct task_struct *task, struct fs_call *call, __u64 ns,
 	bool odd = epoch & 1;
 	struct fs_sum *sum;
 
-	if (key.op == FS_OPEN && !find_opened(task, &key, returned))
+	if (key.op == FS_OPEN && !find_opened(task, call, &key, returned))
 		return;
 	sum = sum_of(odd ? (void *)&fs_sums_odd : (void *)&fs_sums_even, &key);
 	if (!sum) {
@@ -321,9 +329,8 @@ INLINE void count_call(struct task_struct *task, struct fs_call *call, __u64 ns,
 		add_parts(odd ? (void *)&fs_parts_odd : (void *)&fs_parts_even, call);
 }
 
-INLINE void end_call(struct pt_regs *regs, long returned)
+INLINE void end_call(long number, long returned)
 {
-	long number = BPF_CORE_READ(regs, orig_ax);
 	struct task_struct *task;
 	struct fs_call *call;
 	__u64 start, now;

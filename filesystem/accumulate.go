@@ -13,9 +13,9 @@ import (
 	"github.com/iowitness/iowitness/snapshot"
 )
 
-// MaxRows bounds the files, processes and operations that are kept apart: those of
-// which the first call comes later are summed up by file system and operation.
-const MaxRows = 10_000
+// MaxRows bounds the files, processes and operations that are kept apart: of twice as
+// many, those with the least time are summed up by file system and operation.
+const MaxRows = 5_000
 
 // Interval is all that was witnessed in one stretch of time.
 type Interval struct {
@@ -43,6 +43,7 @@ type Accumulator struct {
 	journals map[event.Dev]event.JournalSum
 	flushes  map[event.Dev]event.FlushSum
 	underWay []event.FSCall // at the end of the last interval
+	folded   int            // rows that were summed up
 	lost     map[string]*snapshot.Loss
 	order    []string // of lost
 	cost     snapshot.Cost
@@ -80,6 +81,9 @@ func (a *Accumulator) Add(iv *Interval) {
 	for dev, l := range iv.Counted.Flushes {
 		a.flushes[dev] = a.flushes[dev].Add(l)
 	}
+	if len(a.entries) > 2*MaxRows {
+		a.fold()
+	}
 	a.underWay = iv.Counted.UnderWay
 	for _, l := range iv.Lost {
 		a.lose(l)
@@ -89,15 +93,33 @@ func (a *Accumulator) Add(iv *Interval) {
 
 func (a *Accumulator) entry(key event.FSKey) *entry {
 	e := a.entries[key]
-	if e == nil && len(a.entries) >= MaxRows {
-		key.Ino, key.PID = 0, 0
-		e = a.entries[key]
-	}
 	if e == nil {
 		e = newEntry()
 		a.entries[key] = e
 	}
 	return e
+}
+
+// ranked are the keys by falling time.
+func (a *Accumulator) ranked() []event.FSKey {
+	return slices.SortedFunc(maps.Keys(a.entries), func(x, y event.FSKey) int {
+		return cmp.Or(cmp.Compare(a.entries[y].sum.NS, a.entries[x].sum.NS), cmp.Compare(x.Dev, y.Dev),
+			cmp.Compare(x.Ino, y.Ino), cmp.Compare(x.PID, y.PID), cmp.Compare(x.Op, y.Op))
+	})
+}
+
+// fold sums up what took the least time; what of it comes again begins anew.
+func (a *Accumulator) fold() {
+	for _, key := range a.ranked()[MaxRows:] {
+		several := event.FSKey{Dev: key.Dev, Op: key.Op}
+		if key == several {
+			continue
+		}
+		e := a.entries[key]
+		delete(a.entries, key)
+		a.entry(several).merge(e)
+		a.folded++
+	}
 }
 
 func (a *Accumulator) addPart(p *event.FSPart) {

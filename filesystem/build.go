@@ -4,6 +4,7 @@ package filesystem
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -34,6 +35,9 @@ func (a *Accumulator) Build(o Options) *Report {
 	}
 	r.Rows = a.rows(o)
 	r.UnderWay = a.calls(o)
+	if a.folded > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("more files and processes than can be kept apart: %d rows with the least time were summed up by file system and call", a.folded))
+	}
 	return r
 }
 
@@ -68,10 +72,7 @@ func (a *Accumulator) path(key event.FSKey, files *Files) string {
 }
 
 func (a *Accumulator) rows(o Options) []Row {
-	keys := slices.SortedFunc(maps.Keys(a.entries), func(x, y event.FSKey) int {
-		return cmp.Or(cmp.Compare(a.entries[y].sum.NS, a.entries[x].sum.NS), cmp.Compare(x.Dev, y.Dev),
-			cmp.Compare(x.Ino, y.Ino), cmp.Compare(x.PID, y.PID), cmp.Compare(x.Op, y.Op))
-	})
+	keys := a.ranked()
 	shown := keys
 	if o.Top > 0 && len(keys) > o.Top {
 		shown = keys[:o.Top]

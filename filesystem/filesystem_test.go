@@ -88,17 +88,31 @@ func interval(sums map[event.FSKey]*event.FSSum, parts ...event.FSPart) *Interva
 	return &Interval{Start: time.Unix(1, 0), End: time.Unix(2, 0), Counted: &event.FSInterval{Sums: sums, Parts: parts}}
 }
 
-// TestRowsBeyondTheBoundAreSummedUp: nothing is lost but the names.
+// TestRowsBeyondTheBoundAreSummedUp: nothing is lost but the names of what took the least time.
 func TestRowsBeyondTheBoundAreSummedUp(t *testing.T) {
-	sums := map[event.FSKey]*event.FSSum{}
-	for i := range uint64(MaxRows + 500) {
-		sums[event.FSKey{Ino: i, Dev: 1, PID: 1, Op: event.FSRead}] = &event.FSSum{Count: 1, NS: 10}
-	}
+	const intervals, each = 3, 2*MaxRows + 1
 	a := NewAccumulator(someNames{})
-	a.Add(interval(sums))
+	hot := event.FSKey{Ino: 1 << 40, Dev: 1, PID: 1, Op: event.FSRead}
+	for n := range uint64(intervals) {
+		sums := map[event.FSKey]*event.FSSum{}
+		for i := range uint64(each) {
+			sums[event.FSKey{Ino: n*each + i, Dev: 1, PID: 1, Op: event.FSRead}] = &event.FSSum{Count: 1, NS: 10}
+		}
+		if n == intervals-1 { // comes last, and must be seen
+			sums[hot] = &event.FSSum{Count: 7, NS: 9e9}
+		}
+		a.Add(interval(sums))
+	}
 	r := a.Build(Options{Files: NewFiles()})
-	if len(r.Rows) != MaxRows+1 || r.Rows[0].Count != 500 || r.Rows[0].Inode != 0 || r.Rows[0].PID != 0 {
-		t.Errorf("%d rows, the first %+v", len(r.Rows), r.Rows[0])
+	var calls uint64
+	for i := range r.Rows {
+		calls += r.Rows[i].Count
+	}
+	if len(r.Rows) > MaxRows+1 || calls != intervals*each+7 || len(r.Notes) != 1 {
+		t.Errorf("%d rows, %d calls, %q", len(r.Rows), calls, r.Notes)
+	}
+	if first := r.Rows[0]; first.Inode != hot.Ino || first.Count != 7 {
+		t.Errorf("the first row is %+v", first)
 	}
 }
 

@@ -38,6 +38,8 @@ type fsFsCall struct {
 		Mm   uint64
 		Cred uint64
 	}
+	Generation uint32
+	Pad        uint32
 	Divided    uint32
 	Hinted     uint32
 	Off        uint64

@@ -158,7 +158,7 @@ func (s *fsSession) report(sums *filesystem.Accumulator) *filesystem.Report {
 	r := sums.Build(o)
 	facts := s.fs.Facts()
 	r.Version, r.Kernel, r.Means, r.Scope = version(), s.names.facts.Release, string(facts.Means), s.scope
-	r.Notes = slices.Concat(s.names.notes(), facts.Notes, s.guard.said)
+	r.Notes = slices.Concat(s.names.notes(), facts.Notes, s.guard.said, r.Notes)
 	return r
 }
 
