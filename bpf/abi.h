@@ -229,6 +229,7 @@ enum fs_op {
 	FS_FDATASYNC,
 	FS_SYNC_RANGE,
 	FS_SYNCFS,
+	FS_MSYNC,
 	FS_OPS,
 };
 

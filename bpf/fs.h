@@ -195,13 +195,16 @@ INLINE void watch_sleeps(struct fs_call *call, __u32 tid)
 	call->hinted = 1;
 }
 
-/* fd: the first argument. */
-INLINE void begin_call(long number, __u32 fd)
+INLINE __u32 op_of(long number)
 {
-	__u32 op = number >= 0 && number < SYSCALLS ? call_op[number & (SYSCALLS - 1)] : 0;
+	return number >= 0 && number < SYSCALLS ? call_op[number & (SYSCALLS - 1)] : FS_NONE;
+}
+
+/* file: if it is not the one of the descriptor fd, the first argument. */
+INLINE void begin_call(__u32 op, __u32 fd, struct file *file)
+{
 	struct task_struct *task;
 	struct fs_key key = {};
-	struct file *file = NULL;
 	struct fs_call *call;
 	__u64 id;
 
@@ -210,7 +213,8 @@ INLINE void begin_call(long number, __u32 fd)
 	task = this_task();
 	key.op = op;
 	if (op != FS_OPEN) {
-		file = own_file_by_fd(task, fd);
+		if (op != FS_MSYNC)
+			file = own_file_by_fd(task, fd);
 		if (!is_wanted_file(file, &key))
 			return;
 	}
@@ -334,9 +338,9 @@ INLINE void end_call(long number, long returned)
 	struct task_struct *task;
 	struct fs_call *call;
 	__u64 start, now;
-	__u32 tid;
+	__u32 tid, op = op_of(number);
 
-	if (number < 0 || number >= SYSCALLS || !call_op[number & (SYSCALLS - 1)])
+	if (!op)
 		return;
 	task = this_task();
 	tid = bpf_get_current_pid_tgid();
@@ -349,7 +353,7 @@ INLINE void end_call(long number, long returned)
 	if (call->hinted)
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], -1);
 	call->hinted = 0;
-	if (!epoch || call->key.op != call_op[number & (SYSCALLS - 1)])
+	if (!epoch || call->key.op != op)
 		return;
 	if (now < start) {
 		lose(LOSS_CLOCK, 1, 0);

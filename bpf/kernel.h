@@ -110,6 +110,10 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
 struct mm_struct {
 	struct file *exe_file;
 };

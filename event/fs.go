@@ -14,10 +14,11 @@ const (
 	FSFdatasync FSOp = 5
 	FSSyncRange FSOp = 6
 	FSSyncFS    FSOp = 7
-	FSOps       FSOp = 8 // not a kind: their number
+	FSMsync     FSOp = 8
+	FSOps       FSOp = 9 // not a kind: their number
 )
 
-var fsOpNames = [FSOps]string{"", "read", "write", "open", "fsync", "fdatasync", "sync_file_range", "syncfs"}
+var fsOpNames = [FSOps]string{"", "read", "write", "open", "fsync", "fdatasync", "sync_file_range", "syncfs", "msync"}
 
 func (op FSOp) String() string {
 	if op >= FSOps {
@@ -26,8 +27,8 @@ func (op FSOp) String() string {
 	return fsOpNames[op]
 }
 
-// FSCalls are the system calls of each kind. All but those that open take the
-// file's descriptor as their first argument.
+// FSCalls are the system calls of each kind. All but those that open, and msync, take
+// the file's descriptor as their first argument.
 var FSCalls = map[FSOp][]string{
 	FSRead:      {"read", "pread64", "readv", "preadv", "preadv2"},
 	FSWrite:     {"write", "pwrite64", "writev", "pwritev", "pwritev2"},
@@ -36,6 +37,7 @@ var FSCalls = map[FSOp][]string{
 	FSFdatasync: {"fdatasync"},
 	FSSyncRange: {"sync_file_range"},
 	FSSyncFS:    {"syncfs"},
+	FSMsync:     {"msync"},
 }
 
 // FSKey is a process's calls of one kind on one file.

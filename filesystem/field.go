@@ -32,7 +32,7 @@ var MountFields = []diagnosis.Field{
 	{ID: "fstype", Kind: diagnosis.Text, Nullable: true, Help: "Its type."},
 	{ID: "device", Kind: diagnosis.Text, Nullable: true, Help: "The device that it is on."},
 	{ID: "gone", Kind: diagnosis.Boolean, Help: "It was unmounted meanwhile."},
-	{ID: "operations", Kind: diagnosis.List, Help: "Calls of each kind: read, write, open, fsync, fdatasync, sync_file_range, syncfs."},
+	{ID: "operations", Kind: diagnosis.List, Help: "Calls of each kind: read, write, open, fsync, fdatasync, sync_file_range, syncfs, msync."},
 	{ID: "sync", Kind: diagnosis.Object, Nullable: true, Help: "Where the time of all calls that synchronize went, writes with O_SYNC or O_DSYNC included; null: there were none."},
 	{ID: "journal", Kind: diagnosis.Object, Nullable: true, Help: "Commits of its journal (jbd2); null: none."},
 	{ID: "flushes", Kind: diagnosis.Object, Nullable: true, Help: "Flushes of its device's write cache, whoever asked for them; null: none."},

@@ -41,6 +41,7 @@ type FSOptions struct {
 type FS struct {
 	via        Means
 	options    FSOptions
+	programs   map[string]string // by the id of their probe
 	collection *ebpf.Collection
 	links      []io.Closer
 	resolve    *link.Iter
@@ -96,14 +97,18 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	if err != nil {
 		return nil, err
 	}
-	keepFS(spec, via, own)
+	programs := fsProgramNames(via, types)
+	keepFS(spec, programs, own)
 	if err := setAll(spec, o.fsSettings(via, types)); err != nil {
 		return nil, err
 	}
 	if !hasTaskStorage(types) {
 		replaceTaskStorage(spec)
 	}
-	f := &FS{via: via, options: o, stacks: map[uint64]fsFsStack{}}
+	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsFsStack{}}
+	if programs["enter"] != enterWithVMA {
+		f.notes = []string{withoutMsync}
+	}
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -121,11 +126,11 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 
 const underWayProgram = "under_way"
 
-// keepFS leaves only the programs of one means in the collection.
-func keepFS(spec *ebpf.CollectionSpec, via Means, iterates bool) {
+// keepFS leaves only some programs in the collection.
+func keepFS(spec *ebpf.CollectionSpec, programs map[string]string, iterates bool) {
 	keep := map[string]bool{resolveProgram: iterates, underWayProgram: iterates}
-	for _, p := range FSTable {
-		keep[p.Programs[via]] = true
+	for _, name := range programs {
+		keep[name] = true
 	}
 	for name := range spec.Programs {
 		if !keep[name] {
@@ -170,7 +175,7 @@ func (f *FS) prepare() (err error) {
 
 func (f *FS) attach() error {
 	for _, p := range FSTable {
-		program := f.collection.Programs[p.Programs[f.via]]
+		program := f.collection.Programs[f.programs[p.ID]]
 		l, err := attachAs(p, program)
 		if err == nil {
 			f.links = append(f.links, l)

@@ -17,7 +17,23 @@ var fsMeans = []Means{TPBTF, RawTP}
 const (
 	withoutCommits = "the journal's commits are not told apart"
 	withoutFlushes = "flushes of the devices' write caches are not told"
+	withoutMsync   = "msync is not counted: this kernel does not tell which file is mapped at an address (5.17)"
 )
+
+// enterWithVMA takes the place of enter_tp_btf where the kernel finds what is mapped at an address.
+const enterWithVMA = "enter_vma_tp_btf"
+
+// fsProgramNames are the programs of one means, by the id of their probe.
+func fsProgramNames(via Means, types *btf.Spec) map[string]string {
+	programs := map[string]string{}
+	for _, p := range FSTable {
+		programs[p.ID] = p.Programs[via]
+	}
+	if via == TPBTF && hasHelper(types, "find_vma") {
+		programs["enter"] = enterWithVMA
+	}
+	return programs
+}
 
 // both is a program that serves by each means.
 func both(name string) map[Means]string { return map[Means]string{TPBTF: name, RawTP: name} }

@@ -138,3 +138,97 @@ func checkParts(t *testing.T, iv *event.FSInterval) {
 		}
 	}
 }
+
+// run counts what a workload does, by operation.
+func (f *FS) run(t *testing.T, work lab.Workload) (ops map[event.FSOp]*event.FSSum, truth lab.Truth) {
+	t.Helper()
+	child := work.Start(t)
+	child.Go()
+	truth = child.Wait()
+	iv, err := f.Interval()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkParts(t, iv)
+	ops = map[event.FSOp]*event.FSSum{}
+	for key, sum := range iv.Sums {
+		if key.PID != child.PID() {
+			continue
+		}
+		if ops[key.Op] == nil {
+			ops[key.Op] = &event.FSSum{}
+		}
+		ops[key.Op].Add(sum)
+	}
+	return ops, truth
+}
+
+// TestMsyncIsOfItsMapping: it has no descriptor, but an address.
+func TestMsyncIsOfItsMapping(t *testing.T) {
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
+	f := openFS(t, FSOptions{Devs: []event.Dev{devOf(t, dir)}})
+	if f.programs["enter"] != enterWithVMA {
+		t.Skip("before 5.17, or not by tp_btf")
+	}
+	ops, truth := f.run(t, lab.Workload{Name: "msync", Args: []string{filepath.Join(dir, "mapped"), "50"}})
+	if s := ops[event.FSMsync]; s == nil || s.Count != 50 || s.Divided != 50 || s.Blocked == 0 || s.NS > uint64(truth.Total) {
+		t.Errorf("%+v of %+v", s, truth)
+	}
+}
+
+// TestSynchronousWritesAreDivided: O_SYNC makes each write one that synchronizes.
+func TestSynchronousWritesAreDivided(t *testing.T) {
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
+	eachFSMeans(t, func(t *testing.T, via Means) {
+		f := openFS(t, FSOptions{Via: via, Devs: []event.Dev{devOf(t, dir)}})
+		ops, truth := f.run(t, lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "50"}})
+		if s := ops[event.FSWrite]; s == nil || s.Count != 50 || s.Divided != 50 || s.Blocked == 0 || s.NS > uint64(truth.Total) || s.DividedNS != s.NS {
+			t.Errorf("%+v of %+v", s, truth)
+		}
+	})
+}
+
+// TestASilentUserSideEndsTheCounting: until somebody asks again.
+func TestASilentUserSideEndsTheCounting(t *testing.T) {
+	lab.NeedRoot(t)
+	silence := 500 * time.Millisecond
+	if lab.Guest() {
+		silence = 10 * time.Second
+	}
+	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
+	work := lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "20"}}
+	eachFSMeans(t, func(t *testing.T, via Means) {
+		f := openFS(t, FSOptions{Via: via, Silence: silence, Devs: []event.Dev{devOf(t, dir)}})
+		if closed, err := f.Heartbeat(); closed || err != nil {
+			t.Fatalf("closed from the start: %v, %v", closed, err)
+		}
+		time.Sleep(2 * silence)
+		unheard := work.Start(t)
+		unheard.Go()
+		unheard.Wait()
+		if closed, err := f.Heartbeat(); !closed || err != nil {
+			t.Errorf("after the silence: closed %v, %v", closed, err)
+		}
+		if iv, err := f.Interval(); err != nil || len(iv.Sums) > 0 {
+			t.Errorf("counted in silence: %+v, %v", iv, err)
+		}
+		if ops, _ := f.run(t, work); ops[event.FSWrite] == nil || ops[event.FSWrite].Count != 20 {
+			t.Errorf("after it: %+v", ops)
+		}
+	})
+}
+
+// TestAProcessThatDoesNotExist is said to be so, not watched for ever.
+func TestAProcessThatDoesNotExist(t *testing.T) {
+	lab.NeedRoot(t)
+	f, err := OpenFS(FSOptions{PIDs: []uint32{1 << 30}})
+	if errors.Is(err, ErrFSUnsupported) && !lab.Guest() {
+		t.Skip(err)
+	}
+	if pid := new(PIDError); !errors.As(err, &pid) {
+		f.Close()
+		t.Errorf("%v", err)
+	}
+}

@@ -162,6 +162,7 @@ const (
 	fsProgCommitStats       = "commit_stats"
 	fsProgEnterRawTp        = "enter_raw_tp"
 	fsProgEnterTpBtf        = "enter_tp_btf"
+	fsProgEnterVmaTpBtf     = "enter_vma_tp_btf"
 	fsProgExitRawTp         = "exit_raw_tp"
 	fsProgExitTpBtf         = "exit_tp_btf"
 	fsProgFlushComplete     = "flush_complete"
@@ -246,6 +247,7 @@ type fsProgramSpecs struct {
 	CommitStats    *ebpf.ProgramSpec `ebpf:"commit_stats"`
 	EnterRawTp     *ebpf.ProgramSpec `ebpf:"enter_raw_tp"`
 	EnterTpBtf     *ebpf.ProgramSpec `ebpf:"enter_tp_btf"`
+	EnterVmaTpBtf  *ebpf.ProgramSpec `ebpf:"enter_vma_tp_btf"`
 	ExitRawTp      *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
 	ExitTpBtf      *ebpf.ProgramSpec `ebpf:"exit_tp_btf"`
 	FlushComplete  *ebpf.ProgramSpec `ebpf:"flush_complete"`
@@ -415,6 +417,7 @@ type fsPrograms struct {
 	CommitStats    *ebpf.Program `ebpf:"commit_stats"`
 	EnterRawTp     *ebpf.Program `ebpf:"enter_raw_tp"`
 	EnterTpBtf     *ebpf.Program `ebpf:"enter_tp_btf"`
+	EnterVmaTpBtf  *ebpf.Program `ebpf:"enter_vma_tp_btf"`
 	ExitRawTp      *ebpf.Program `ebpf:"exit_raw_tp"`
 	ExitTpBtf      *ebpf.Program `ebpf:"exit_tp_btf"`
 	FlushComplete  *ebpf.Program `ebpf:"flush_complete"`
@@ -435,6 +438,7 @@ func (p *fsPrograms) Close() error {
 		p.CommitStats,
 		p.EnterRawTp,
 		p.EnterTpBtf,
+		p.EnterVmaTpBtf,
 		p.ExitRawTp,
 		p.ExitTpBtf,
 		p.FlushComplete,

@@ -223,7 +223,7 @@ func TestEveryProbeOfFileSystemsHasItsPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{resolveProgram: true, underWayProgram: true}
+	used := map[string]bool{resolveProgram: true, underWayProgram: true, enterWithVMA: true}
 	for _, p := range FSTable {
 		for _, via := range fsMeans {
 			if spec.Programs[p.Programs[via]] == nil {

@@ -26,6 +26,7 @@ type fsCmd struct {
 	Top      int           `help:"Show this many rows of files and processes (0: all)." default:"-1" placeholder:"N"`
 	Json     bool          `help:"Print JSON: one document for each interval."`
 	Schema   bool          `help:"Print the JSON schema of the documents, and watch nothing."`
+	Markdown bool          `help:"Print the page that describes the documents, and watch nothing." hidden:""`
 	Output   string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 	MaxCost  float64       `help:"Percent of one CPU that witnessing may cost before it leaves out causes, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
 	MaxTime  time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
@@ -62,8 +63,11 @@ func (c *fsCmd) Validate() (err error) {
 
 // Run watches until it is told to end.
 func (c *fsCmd) Run(s *streams) error {
-	if c.Schema {
+	switch {
+	case c.Schema:
 		return writeTo(c.Output, s, json.WriteFilesystemSchema)
+	case c.Markdown:
+		return writeTo(c.Output, s, filesystem.WriteReference)
 	}
 	mounts, err := findMounts("/", c.Paths)
 	if err != nil {

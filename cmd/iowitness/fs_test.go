@@ -175,8 +175,6 @@ func (r *fsRun) end() fsDocument {
 	return d
 }
 
-func (c *fsCallDoc) mean() float64 { return float64(c.TotalNS) / float64(max(c.Count, 1)) }
-
 // TestEachFileSystemIsToldAsTheWorkloadKnowsIt: counts, bytes, times, names and parts.
 func TestEachFileSystemIsToldAsTheWorkloadKnowsIt(t *testing.T) {
 	lab.NeedRoot(t)

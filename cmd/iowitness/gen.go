@@ -5,3 +5,4 @@ package main
 //go:generate go run . causes --markdown -o ../../docs/CAUSES.md
 //go:generate go run . fields -o ../../docs/FIELDS.md
 //go:generate go run . doctor --markdown -o ../../docs/DOCTOR.md
+//go:generate go run . fs --markdown -o ../../docs/FILESYSTEMS.md

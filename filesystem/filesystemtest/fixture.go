@@ -57,7 +57,7 @@ func Compared() *filesystem.Report {
 			{Op: event.FSRead, A: a.Operations[0], B: filesystem.Row{Op: event.FSRead}},
 			{Op: event.FSFsync, A: a.Operations[1], B: b.Operations[1]},
 		},
-		Parts: []filesystem.PartPair{{filesystem.Total, 95_000, 783_000}, {"journal_commit", 0, 656_000}, {"device_flush", 6_000, 0}, {filesystem.OnCPU, 21_800, 36_600}, {filesystem.RunQueue, 48_400, 46_200}, {filesystem.Unattributed, 200, 0}},
+		Parts: []filesystem.PartPair{{ID: filesystem.Total, A: 95_000, B: 783_000}, {ID: "journal_commit", A: 0, B: 656_000}, {ID: "device_flush", A: 6_000, B: 0}, {ID: filesystem.OnCPU, A: 21_800, B: 36_600}, {ID: filesystem.RunQueue, A: 48_400, B: 46_200}, {ID: filesystem.Unattributed, A: 200, B: 0}},
 	}
 	rowA, rowB := a.Operations[1], b.Operations[1]
 	rowA.Dev, rowA.File, rowA.Inode, rowA.PID, rowA.Comm, rowA.Division = 1, "/mnt/a/data/file", 12, 26984, "python3", plain
