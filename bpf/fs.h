@@ -141,8 +141,12 @@ INLINE bool is_wanted_file(struct file *file, struct fs_key *key)
 {
 	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
 	struct super_block *sb;
+	__u16 type;
 
-	if (!inode || ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG && key->op < FS_FSYNC))
+	if (!inode)
+		return false;
+	type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	if (type != S_IFREG && !(type == S_IFDIR && key->op >= FS_FSYNC))
 		return false;
 	sb = BPF_CORE_READ(inode, i_sb);
 	if (!is_wanted_kind(BPF_CORE_READ(sb, s_magic)))

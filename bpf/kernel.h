@@ -267,6 +267,7 @@ struct bpf_iter__task {
 
 #define S_IFMT	0170000
 #define S_IFREG	0100000
+#define S_IFDIR	0040000
 #define S_IFBLK	0060000
 
 #endif

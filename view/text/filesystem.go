@@ -30,6 +30,9 @@ func filesystemReport(r *filesystem.Report, o *Options) []line {
 	for i := range r.Mounts {
 		body = append(append(body, line{}), mountLines(&r.Mounts[i], o.Width)...)
 	}
+	if len(r.Mounts) == 0 {
+		body = append(body, line{}, line{cut("no calls", o.Width), dim})
+	}
 	if r.Compared != nil {
 		body = append(append(body, line{}), comparedLines(r, o.Width)...)
 	}
