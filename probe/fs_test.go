@@ -232,3 +232,41 @@ func TestAProcessThatDoesNotExist(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWhatDoesNotFitIsCounted: more files than there is room for in an interval.
+func TestWhatDoesNotFitIsCounted(t *testing.T) {
+	const files = 9000 // the kernel side's maps hold 8,192, its ring some 4,500 paths
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 200), "ext4", "", "-N", "20000")
+	f := openFS(t, FSOptions{Devs: []event.Dev{devOf(t, dir)}})
+	ops, _ := f.run(t, lab.Workload{Name: "make", Args: []string{dir, fmt.Sprint(files)}})
+	lost := map[string]uint64{}
+	losses, err := f.Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range losses {
+		lost[l.ID] = l.Count
+	}
+	var counted uint64
+	for _, sum := range ops {
+		counted += sum.Count
+	}
+	if counted != 8192 || counted+lost["sums"] != 2*files { // each is opened and written
+		t.Errorf("%d calls counted, %d lost, of %d", counted, lost["sums"], 2*files)
+	}
+	var paths uint64
+	if err := f.Drain(time.Unix(1, 0), func(record any) {
+		if _, ok := record.(*event.File); ok {
+			paths++
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if paths == 0 || paths+lost["ring_file"] < files {
+		t.Errorf("%d paths told and %d lost, of %d", paths, lost["ring_file"], files)
+	}
+	if ops, _ := f.run(t, lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "5"}}); ops[event.FSWrite] == nil || ops[event.FSWrite].Count != 5 {
+		t.Errorf("in the next interval: %+v", ops)
+	}
+}
