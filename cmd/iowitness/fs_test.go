@@ -399,3 +399,23 @@ func TestFSTakesAnyPathOfAMount(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestFSDetachesWhenItCostsTooMuch: first it leaves out causes, and says each step.
+func TestFSDetachesWhenItCostsTooMuch(t *testing.T) {
+	_, dir := mounted(t, ext4Plain)
+	child := lab.Workload{Name: "fsync", Args: []string{filepath.Join(dir, "log"), "10000000"}}.Start(t)
+	child.Go()
+	defer child.End()
+	r := runIt(t, "fs", "--for", "60s", "--max-cost", "0.01", dir)
+	if r.status == exitUnsupported {
+		t.Skip(r.err)
+	}
+	for _, want := range []string{"only counts and times are witnessed, no causes", "without causes, more than the 0.0% that it may: detached", "detached before its time"} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("not said: %q", want)
+		}
+	}
+	if r.status != exitError || !strings.Contains(r.out, "not attributed") || !strings.Contains(r.out, "note: witnessing cost") {
+		t.Errorf("%+v", r)
+	}
+}
