@@ -34,6 +34,8 @@ type FSOptions struct {
 	Silence time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 	BTF     string        // file with the kernel's BTF, where the kernel does not offer its own
 	Via     Means         // only this means
+
+	old bool // as on a kernel that lacks what came after 5.10: for tests
 }
 
 // FS witnesses calls to file systems, from Start to Close. It is not safe for
@@ -97,12 +99,12 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	if err != nil {
 		return nil, err
 	}
-	programs := fsProgramNames(via, types)
+	programs := o.programNames(via, types)
 	keepFS(spec, programs, own)
 	if err := setAll(spec, o.fsSettings(via, types)); err != nil {
 		return nil, err
 	}
-	if !hasTaskStorage(types) {
+	if !o.hasStorage(types) {
 		replaceTaskStorage(spec)
 	}
 	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsFsStack{}}

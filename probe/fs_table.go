@@ -23,13 +23,13 @@ const (
 // enterWithVMA takes the place of enter_tp_btf where the kernel finds what is mapped at an address.
 const enterWithVMA = "enter_vma_tp_btf"
 
-// fsProgramNames are the programs of one means, by the id of their probe.
-func fsProgramNames(via Means, types *btf.Spec) map[string]string {
+// programNames are the programs of one means, by the id of their probe.
+func (o *FSOptions) programNames(via Means, types *btf.Spec) map[string]string {
 	programs := map[string]string{}
 	for _, p := range FSTable {
 		programs[p.ID] = p.Programs[via]
 	}
-	if via == TPBTF && hasHelper(types, "find_vma") {
+	if via == TPBTF && !o.old && hasHelper(types, "find_vma") {
 		programs["enter"] = enterWithVMA
 	}
 	return programs
@@ -116,6 +116,8 @@ func callOps() (ops [kernel.MaxSyscalls]uint8, any bool) {
 	return ops, any
 }
 
+func (o *FSOptions) hasStorage(types *btf.Spec) bool { return !o.old && hasTaskStorage(types) }
+
 // fsSettings are the constants of the kernel side.
 func (o *FSOptions) fsSettings(via Means, types *btf.Spec) map[string]any {
 	var magic [4]uint64
@@ -126,7 +128,7 @@ func (o *FSOptions) fsSettings(via Means, types *btf.Spec) map[string]any {
 	return map[string]any{
 		"call_op": ops, "wanted_magic": magic, "filter_dev": len(o.Devs) > 0,
 		"filter_tgid": len(o.PIDs) > 0, "filter_comm": o.Comm != "", "wanted_comm": commBytes(o.Comm),
-		"storage_by_hash":  via == RawTP || !hasTaskStorage(types),
+		"storage_by_hash":  via == RawTP || !o.hasStorage(types),
 		"tells_prev_state": tellsPrevState(types), "issue_tells_queue": issueTellsQueue(types),
 		"v1_subsystems": v1Hierarchies(subsystemIDs(types)),
 	}

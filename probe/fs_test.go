@@ -34,10 +34,12 @@ func openFS(t *testing.T, o FSOptions) *FS {
 	return f
 }
 
-func eachFSMeans(t *testing.T, test func(*testing.T, Means)) {
+// eachFSMeans runs a test by each means, and by the first one also as an old kernel has it.
+func eachFSMeans(t *testing.T, test func(*testing.T, FSOptions)) {
 	for _, via := range fsMeans {
-		t.Run(string(via), func(t *testing.T) { test(t, via) })
+		t.Run(string(via), func(t *testing.T) { test(t, FSOptions{Via: via}) })
 	}
+	t.Run("old "+string(TPBTF), func(t *testing.T) { test(t, FSOptions{Via: TPBTF, old: true}) })
 }
 
 // devOf is the device of the superblock that a directory is on.
@@ -65,8 +67,9 @@ func TestCallsAreCountedExactly(t *testing.T) {
 	lab.NeedRoot(t)
 	dir := lab.Mount(t, lab.Loop(t, 400), "ext4", "")
 	file := filepath.Join(dir, "data")
-	eachFSMeans(t, func(t *testing.T, via Means) {
-		f := openFS(t, FSOptions{Via: via, Devs: []event.Dev{devOf(t, dir)}})
+	eachFSMeans(t, func(t *testing.T, o FSOptions) {
+		o.Devs = []event.Dev{devOf(t, dir)}
+		f := openFS(t, o)
 		child := lab.Workload{Name: "files", Args: []string{file, fmt.Sprint(opens), fmt.Sprint(reads), fmt.Sprint(writes), fmt.Sprint(fsyncs)}}.Start(t)
 		child.Go()
 		truth := child.Wait()
@@ -181,8 +184,9 @@ func TestMsyncIsOfItsMapping(t *testing.T) {
 func TestSynchronousWritesAreDivided(t *testing.T) {
 	lab.NeedRoot(t)
 	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
-	eachFSMeans(t, func(t *testing.T, via Means) {
-		f := openFS(t, FSOptions{Via: via, Devs: []event.Dev{devOf(t, dir)}})
+	eachFSMeans(t, func(t *testing.T, o FSOptions) {
+		o.Devs = []event.Dev{devOf(t, dir)}
+		f := openFS(t, o)
 		ops, truth := f.run(t, lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "50"}})
 		if s := ops[event.FSWrite]; s == nil || s.Count != 50 || s.Divided != 50 || s.Blocked == 0 || s.NS > uint64(truth.Total) || s.DividedNS != s.NS {
 			t.Errorf("%+v of %+v", s, truth)
@@ -199,8 +203,9 @@ func TestASilentUserSideEndsTheCounting(t *testing.T) {
 	}
 	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
 	work := lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "20"}}
-	eachFSMeans(t, func(t *testing.T, via Means) {
-		f := openFS(t, FSOptions{Via: via, Silence: silence, Devs: []event.Dev{devOf(t, dir)}})
+	eachFSMeans(t, func(t *testing.T, o FSOptions) {
+		o.Silence, o.Devs = silence, []event.Dev{devOf(t, dir)}
+		f := openFS(t, o)
 		if closed, err := f.Heartbeat(); closed || err != nil {
 			t.Fatalf("closed from the start: %v, %v", closed, err)
 		}
