@@ -340,6 +340,7 @@ enum fs_op {
 	FS_FDATASYNC,
 	FS_SYNC_RANGE,
 	FS_SYNCFS,
+	FS_MSYNC,
 	FS_OPS,
 };
 
@@ -381,6 +382,15 @@ struct fs_stack {
 	__u32 frames;
 	__u32 flagged;		/* in_iowait was set */
 	__u64 frame[STACK_DEPTH];
+};
+
+/* A call that has not returned. */
+struct fs_call_record {
+	struct fs_key key;
+	__u64 age_ns;
+	__u64 stack;		/* as in fs_part_key, while it sleeps; 0: none */
+	__u32 tid;
+	__u32 pad;
 };
 
 struct file_record {

@@ -211,11 +211,14 @@ INLINE __u32 request_dev(struct request *rq)
 	return request_disk(rq);
 }
 
-/* A system call by the 32-bit interface has a number of that interface's. */
+/* The current thread's system call is by the 32-bit interface, and its number one of that interface's. */
 INLINE bool is_compat_call(struct task_struct *task)
 {
-	return bpf_core_field_exists(task->thread_info.status) &&
-	       BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
+	if (!bpf_core_field_exists(task->thread_info.status))
+		return false;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return task->thread_info.status & TS_COMPAT;
+	return BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
 }
 
 /* jbd2 may be a module, whose types are not among the kernel's own: its layout has not changed from 4.14 to 7.2. */

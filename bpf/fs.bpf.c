@@ -14,14 +14,42 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 SEC("tp_btf/sys_enter")
 int enter_tp_btf(__u64 *ctx)
 {
-	begin_call((void *)ctx[0], ctx[1]);
+	struct pt_regs *regs = (void *)ctx[0];
+
+	begin_call(op_of(ctx[1]), regs->di, NULL);
+	return 0;
+}
+
+struct mapped {
+	struct file *file;
+};
+
+static long note_mapped(struct task_struct *task, struct vm_area_struct *vma, struct mapped *mapped)
+{
+	mapped->file = vma->vm_file;
+	return 0;
+}
+
+/* 7c7e3d31e785 ("bpf: Introduce helper bpf_find_vma", 5.17): with it, msync's file is known too. */
+SEC("tp_btf/sys_enter")
+int enter_vma_tp_btf(__u64 *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+	__u32 op = op_of(ctx[1]);
+	struct mapped mapped = {};
+
+	if (op == FS_MSYNC && epoch)
+		bpf_find_vma(bpf_get_current_task_btf(), regs->di, note_mapped, &mapped, 0);
+	begin_call(op, regs->di, mapped.file);
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int exit_tp_btf(__u64 *ctx)
 {
-	end_call((void *)ctx[0], ctx[1]);
+	struct pt_regs *regs = (void *)ctx[0];
+
+	end_call(regs->orig_ax, ctx[1]);
 	return 0;
 }
 
@@ -54,14 +82,14 @@ int waking_tp_btf(__u64 *ctx)
 SEC("raw_tp/sys_enter")
 int enter_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	begin_call((void *)ctx->args[0], ctx->args[1]);
+	begin_call(op_of(ctx->args[1]), syscall_argument((void *)ctx->args[0], 1), NULL);
 	return 0;
 }
 
 SEC("raw_tp/sys_exit")
 int exit_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	end_call((void *)ctx->args[0], ctx->args[1]);
+	end_call(BPF_CORE_READ((struct pt_regs *)ctx->args[0], orig_ax), ctx->args[1]);
 	return 0;
 }
 

@@ -33,11 +33,13 @@ struct fs_slot {
 	__u64 ns;
 };
 
-/* A thread's call under way. */
+/* A thread's call, under way or the last. */
 struct fs_call {
 	__u64 start;		/* CLOCK_MONOTONIC; 0: none */
 	struct fs_key key;
 	struct told_identity told;
+	__u32 generation;	/* of the file */
+	__u32 pad;
 	__u32 divided;		/* its sleeps are watched */
 	__u32 hinted;
 	__u64 off;		/* switched out; 0 while it runs */
@@ -139,8 +141,12 @@ INLINE bool is_wanted_file(struct file *file, struct fs_key *key)
 {
 	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
 	struct super_block *sb;
+	__u16 type;
 
-	if (!inode || ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG && key->op < FS_FSYNC))
+	if (!inode)
+		return false;
+	type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	if (type != S_IFREG && !(type == S_IFDIR && key->op >= FS_FSYNC))
 		return false;
 	sb = BPF_CORE_READ(inode, i_sb);
 	if (!is_wanted_kind(BPF_CORE_READ(sb, s_magic)))
@@ -170,12 +176,16 @@ SUBPROGRAM int tell_file(struct task_struct *task, struct file *file, struct fs_
 	return 0;
 }
 
-INLINE void tell_file_once(struct task_struct *task, struct file *file, struct fs_key *key)
+/* last: the thread's last call, whose file is known. */
+INLINE void tell_file_once(struct task_struct *task, struct file *file, struct fs_key *key, struct fs_call *last)
 {
 	struct fs_file_key known = {
 		.ino = key->ino, .dev = key->dev, .generation = BPF_CORE_READ(file, f_inode, i_generation),
 	};
 
+	if (known.ino == last->key.ino && known.dev == last->key.dev && known.generation == last->generation)
+		return;
+	last->generation = known.generation;
 	if (!bpf_map_lookup_elem(&fs_known, &known))
 		tell_file(task, file, &known);
 }
@@ -189,12 +199,16 @@ INLINE void watch_sleeps(struct fs_call *call, __u32 tid)
 	call->hinted = 1;
 }
 
-INLINE void begin_call(struct pt_regs *regs, long number)
+INLINE __u32 op_of(long number)
 {
-	__u32 op = number >= 0 && number < SYSCALLS ? call_op[number & (SYSCALLS - 1)] : 0;
+	return number >= 0 && number < SYSCALLS ? call_op[number & (SYSCALLS - 1)] : FS_NONE;
+}
+
+/* file: if it is not the one of the descriptor fd, the first argument. */
+INLINE void begin_call(__u32 op, __u32 fd, struct file *file)
+{
 	struct task_struct *task;
 	struct fs_key key = {};
-	struct file *file = NULL;
 	struct fs_call *call;
 	__u64 id;
 
@@ -203,7 +217,8 @@ INLINE void begin_call(struct pt_regs *regs, long number)
 	task = this_task();
 	key.op = op;
 	if (op != FS_OPEN) {
-		file = file_by_fd(task, syscall_argument(regs, 1));
+		if (op != FS_MSYNC)
+			file = own_file_by_fd(task, fd);
 		if (!is_wanted_file(file, &key))
 			return;
 	}
@@ -216,12 +231,12 @@ INLINE void begin_call(struct pt_regs *regs, long number)
 		lose(LOSS_CALLS, 1, 0);
 		return;
 	}
+	if (file)
+		tell_file_once(task, file, &key, call);
 	call->key = key;
 	call->divided = 0;
-	if (file) {
-		tell_file_once(task, file, &key);
+	if (file)
 		call->divided = op >= FS_FSYNC || (op == FS_WRITE && BPF_CORE_READ(file, f_flags) & O_DSYNC);
-	}
 	if (call->divided)
 		watch_sleeps(call, id);
 	call->start = bpf_ktime_get_ns();
@@ -289,16 +304,17 @@ INLINE void add_call(struct fs_sum *sum, struct fs_call *call, __u64 ns, long re
 }
 
 /* A file that is opened is known by the descriptor that is returned. */
-INLINE bool find_opened(struct task_struct *task, struct fs_key *key, long returned)
+INLINE bool find_opened(struct task_struct *task, struct fs_call *call, struct fs_key *key, long returned)
 {
 	struct file *file;
 
 	if (returned < 0)
 		return false;
-	file = file_by_fd(task, returned);
+	file = own_file_by_fd(task, returned);
 	if (!is_wanted_file(file, key))
 		return false;
-	tell_file_once(task, file, key);
+	tell_file_once(task, file, key, call);
+	call->key = *key;
 	return true;
 }
 
@@ -308,7 +324,7 @@ INLINE void count_call(struct task_struct *task, struct fs_call *call, __u64 ns,
 	bool odd = epoch & 1;
 	struct fs_sum *sum;
 
-	if (key.op == FS_OPEN && !find_opened(task, &key, returned))
+	if (key.op == FS_OPEN && !find_opened(task, call, &key, returned))
 		return;
 	sum = sum_of(odd ? (void *)&fs_sums_odd : (void *)&fs_sums_even, &key);
 	if (!sum) {
@@ -321,15 +337,14 @@ INLINE void count_call(struct task_struct *task, struct fs_call *call, __u64 ns,
 		add_parts(odd ? (void *)&fs_parts_odd : (void *)&fs_parts_even, call);
 }
 
-INLINE void end_call(struct pt_regs *regs, long returned)
+INLINE void end_call(long number, long returned)
 {
-	long number = BPF_CORE_READ(regs, orig_ax);
 	struct task_struct *task;
 	struct fs_call *call;
 	__u64 start, now;
-	__u32 tid;
+	__u32 tid, op = op_of(number);
 
-	if (number < 0 || number >= SYSCALLS || !call_op[number & (SYSCALLS - 1)])
+	if (!op)
 		return;
 	task = this_task();
 	tid = bpf_get_current_pid_tgid();
@@ -342,7 +357,7 @@ INLINE void end_call(struct pt_regs *regs, long returned)
 	if (call->hinted)
 		__sync_fetch_and_add(&hints[tid & (HINTS - 1)], -1);
 	call->hinted = 0;
-	if (!epoch || call->key.op != call_op[number & (SYSCALLS - 1)])
+	if (!epoch || call->key.op != op)
 		return;
 	if (now < start) {
 		lose(LOSS_CLOCK, 1, 0);

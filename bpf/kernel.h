@@ -153,6 +153,10 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
 struct mm_struct {
 	struct file *exe_file;
 };
@@ -310,6 +314,7 @@ struct bpf_iter__task {
 
 #define S_IFMT	0170000
 #define S_IFREG	0100000
+#define S_IFDIR	0040000
 #define S_IFBLK	0060000
 
 #endif

@@ -68,6 +68,20 @@ INLINE struct file *file_by_fd(struct task_struct *task, __u32 fd)
 	return file;
 }
 
+/* The same for the current thread, which the verifier knows where it can: at a quarter of the price. */
+INLINE struct file *own_file_by_fd(struct task_struct *task, __u32 fd)
+{
+	struct file *file = NULL;
+	struct fdtable *table;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		return file_by_fd(task, fd);
+	table = task->files->fdt;
+	if (fd < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	return file;
+}
+
 INLINE long syscall_argument(struct pt_regs *regs, __u32 n)
 {
 	switch (n) {

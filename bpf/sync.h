@@ -9,6 +9,11 @@
 
 #include "fs.h"
 
+/* Keeps the layout in the object's type information, for the user side. */
+const struct fs_call_record *fs_call_record_layout __attribute__((unused));
+
+volatile bool with_stacks = true;	/* else sleeps are counted, but not attributed */
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 2048);
@@ -71,7 +76,7 @@ INLINE void begin_sleep(void *ctx, struct task_struct *task, __u32 tid, bool sle
 
 	if (!call || !call->start || !call->divided)
 		return;
-	call->stack = sleeps ? take_stack(ctx, flagged) : 0;
+	call->stack = sleeps && with_stacks ? take_stack(ctx, flagged) : 0;
 	call->off = bpf_ktime_get_ns();
 	/* One that is woken while it is still switching out counts as woken when it runs. */
 	call->woken = sleeps ? 0 : call->off;
@@ -122,6 +127,36 @@ INLINE void end_sleep(struct fs_call *call)
 	call->runqueue_ns += now - woken;
 	if (call->stack)
 		charge(call, woken - off);
+}
+
+/* Calls under way for so long are told by the walk. */
+const volatile __u64 pending_ns = 1000000000;
+
+/* What is opened is not known before the call returns. */
+SEC("iter/task")
+int under_way(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct fs_call_record record = {};
+	struct fs_call *call;
+	__u64 start, now;
+
+	if (!task)
+		return 0;
+	call = find_call(task, task->pid);
+	if (!call || !call->start || call->key.op == FS_OPEN)
+		return 0;
+	start = call->start;
+	now = bpf_ktime_get_ns();
+	if (now < start || now - start < pending_ns)
+		return 0;
+	record.key = call->key;
+	record.age_ns = now - start;
+	record.tid = task->pid;
+	if (call->divided && call->off)
+		record.stack = call->stack;
+	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
 }
 
 #endif

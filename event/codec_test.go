@@ -35,6 +35,7 @@ func samples() []any {
 			Exe: File{Ino: 3, Dev: 4, Source: ByFD, Path: "/usr/bin/dd"}, Cgroup: 8, CgroupPath: "/docker/abc", CgroupV1: 3,
 		},
 		&Identity{TID: 2, PID: 2, Kernel: true, CgroupPath: "/"},
+		&File{Ino: 12, Dev: MakeDev(7, 1), Source: ByFD, Path: "/a/\x1b[2J"},
 		tally, &withSite, &exited,
 		&IO{
 			Owner: Task{7, 6, "dd"}, Carrier: Task{9, 8, "kworker/u8:1"}, Cgroup: 5, Queued: 1, Got: 2, Inserted: 3, Issued: 4, Completed: 5,

@@ -14,10 +14,11 @@ const (
 	FSFdatasync FSOp = 5
 	FSSyncRange FSOp = 6
 	FSSyncFS    FSOp = 7
-	FSOps       FSOp = 8 // not a kind: their number
+	FSMsync     FSOp = 8
+	FSOps       FSOp = 9 // not a kind: their number
 )
 
-var fsOpNames = [FSOps]string{"", "read", "write", "open", "fsync", "fdatasync", "sync_file_range", "syncfs"}
+var fsOpNames = [FSOps]string{"", "read", "write", "open", "fsync", "fdatasync", "sync_file_range", "syncfs", "msync"}
 
 func (op FSOp) String() string {
 	if op >= FSOps {
@@ -26,8 +27,8 @@ func (op FSOp) String() string {
 	return fsOpNames[op]
 }
 
-// FSCalls are the system calls of each kind. All but those that open take the
-// file's descriptor as their first argument.
+// FSCalls are the system calls of each kind. All but those that open, and msync, take
+// the file's descriptor as their first argument.
 var FSCalls = map[FSOp][]string{
 	FSRead:      {"read", "pread64", "readv", "preadv", "preadv2"},
 	FSWrite:     {"write", "pwrite64", "writev", "pwritev", "pwritev2"},
@@ -36,6 +37,7 @@ var FSCalls = map[FSOp][]string{
 	FSFdatasync: {"fdatasync"},
 	FSSyncRange: {"sync_file_range"},
 	FSSyncFS:    {"syncfs"},
+	FSMsync:     {"msync"},
 }
 
 // FSKey is a process's calls of one kind on one file.
@@ -60,12 +62,35 @@ type FSSum struct {
 	RunQueue  uint64 // and ready, but waiting for a CPU
 }
 
+// Add adds the calls of another sum.
+func (s *FSSum) Add(o *FSSum) {
+	s.Count += o.Count
+	s.NS += o.NS
+	s.Max = max(s.Max, o.Max)
+	s.Bytes += o.Bytes
+	s.Errors += o.Errors
+	s.Hist.Merge(o.Hist)
+	s.Divided += o.Divided
+	s.DividedNS += o.DividedNS
+	s.Blocked += o.Blocked
+	s.RunQueue += o.RunQueue
+}
+
 // FSPart is what calls slept by one stack: a part of Blocked.
 type FSPart struct {
 	Key       FSKey
 	Stack     []uint64 // innermost first
 	Flagged   bool     // the kernel had in_iowait set
 	Count, NS uint64
+}
+
+// FSCall is a call that has not returned.
+type FSCall struct {
+	Key     FSKey
+	TID     uint32
+	Age     uint64   // ns
+	Stack   []uint64 // of a call that synchronizes, while it sleeps; innermost first
+	Flagged bool     // the kernel has in_iowait set
 }
 
 // JournalSum adds up commits of one journal of jbd2, in ns. The first three are
@@ -93,6 +118,32 @@ type FSInterval struct {
 	Parts    []FSPart
 	Journals map[Dev]JournalSum // by the file system's device
 	Flushes  map[Dev]FlushSum   // by whole device
+	UnderWay []FSCall           // at its end, of those that have taken a second or more
+}
+
+// Add adds the commits of another sum.
+func (j JournalSum) Add(o JournalSum) JournalSum {
+	j.Commits += o.Commits
+	j.Handles += o.Handles
+	j.Blocks += o.Blocks
+	j.Logged += o.Logged
+	j.Wait += o.Wait
+	j.Delay += o.Delay
+	j.Running += o.Running
+	j.Locked += o.Locked
+	j.Flushing += o.Flushing
+	j.Logging += o.Logging
+	j.Max = max(j.Max, o.Max)
+	return j
+}
+
+// Add adds the flushes of another sum.
+func (l FlushSum) Add(o FlushSum) FlushSum {
+	l.Count += o.Count
+	l.NS += o.NS
+	l.Unseen += o.Unseen
+	l.Max = max(l.Max, o.Max)
+	return l
 }
 
 // Since is what a sum has grown by. Max stays the longest of all.

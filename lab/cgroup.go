@@ -74,6 +74,18 @@ func SlowDisk(t testing.TB, delay time.Duration) (d Device, end func()) {
 	return d, end
 }
 
+// LimitWrites lets a device take so many writes a second, of everybody, the kernel's threads included.
+func LimitWrites(t testing.TB, d Device, perSecond int) {
+	t.Helper()
+	limit := func(perSecond int) error {
+		return os.WriteFile(blkio+"/blkio.throttle.write_iops_device", fmt.Appendf(nil, "%s %d", deviceNumbers(d), perSecond), 0)
+	}
+	if err := limit(perSecond); err != nil {
+		t.Skipf("no blkio throttling (cgroup v1) here: %v", err)
+	}
+	t.Cleanup(func() { limit(0) })
+}
+
 // WithinMemory is a command that runs in a memory cgroup of a limited size, in bytes.
 func WithinMemory(t testing.TB, cmd *exec.Cmd, limit int) *exec.Cmd {
 	t.Helper()

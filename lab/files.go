@@ -23,6 +23,7 @@ const FileCallBytes = 1 << 20
 func fileCalls(t *Truth, a []string) error {
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
+	defer t.scheduled()()
 	var n [4]int
 	var errs []error
 	for i := range n {
@@ -109,4 +110,26 @@ func (f *calledFile) call(op string, number, a, b, c, d uintptr) (uintptr, error
 		return 0, errno
 	}
 	return r, nil
+}
+
+// msyncAll writes to a mapping and synchronizes it, n times.
+func msyncAll(t *Truth, a []string) error {
+	runtime.LockOSThread()
+	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CREAT, 0o644)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, 4096); err != nil {
+		return err
+	}
+	m, err := unix.Mmap(fd, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	defer unix.Munmap(m)
+	return t.repeat(a[1], func(i int) error {
+		m[i%4096]++
+		return unix.Msync(m, unix.MS_SYNC)
+	})
 }

@@ -41,6 +41,7 @@ var workloads = map[string]func(*Truth, []string) error{
 	"ring_idle":    ringIdle,       // ms: waits in io_uring for a pipe that stays empty
 	"storm":        threadStorm,    // file threads every: as many short threads, of which each so many reads once
 	"mount":        mountBlank,     // device: tries to mount it, which reads its superblock and fails
+	"msync":        msyncAll,       // file n: dirties a mapped page, then msync(2)
 	"files":        fileCalls,      // file opens reads writes fsyncs: calls of each kind, told apart
 	"migrate":      migratingReads, // file n: O_DIRECT reads, changing the CPU between them
 }

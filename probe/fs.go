@@ -34,6 +34,8 @@ type FSOptions struct {
 	Silence time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 	BTF     string        // file with the kernel's BTF, where the kernel does not offer its own
 	Via     Means         // only this means
+
+	old bool // as on a kernel that lacks what came after 5.10: for tests
 }
 
 // FS witnesses calls to file systems, from Start to Close. It is not safe for
@@ -41,9 +43,11 @@ type FSOptions struct {
 type FS struct {
 	via        Means
 	options    FSOptions
+	programs   map[string]string // by the id of their probe
 	collection *ebpf.Collection
 	links      []io.Closer
 	resolve    *link.Iter
+	underWay   *link.Iter
 	ring       *ringbuf.Reader
 	record     ringbuf.Record
 	undecoded  uint64
@@ -95,14 +99,18 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	if err != nil {
 		return nil, err
 	}
-	keepFS(spec, via, own)
+	programs := o.programNames(via, types)
+	keepFS(spec, programs, own)
 	if err := setAll(spec, o.fsSettings(via, types)); err != nil {
 		return nil, err
 	}
-	if !hasTaskStorage(types) {
+	if !o.hasStorage(types) {
 		replaceTaskStorage(spec)
 	}
-	f := &FS{via: via, options: o, stacks: map[uint64]fsFsStack{}}
+	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsFsStack{}}
+	if programs["enter"] != enterWithVMA {
+		f.notes = []string{withoutMsync}
+	}
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -118,11 +126,13 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	return f, f.attach()
 }
 
-// keepFS leaves only the programs of one means in the collection.
-func keepFS(spec *ebpf.CollectionSpec, via Means, iterates bool) {
-	keep := map[string]bool{resolveProgram: iterates}
-	for _, p := range FSTable {
-		keep[p.Programs[via]] = true
+const underWayProgram = "under_way"
+
+// keepFS leaves only some programs in the collection.
+func keepFS(spec *ebpf.CollectionSpec, programs map[string]string, iterates bool) {
+	keep := map[string]bool{resolveProgram: iterates, underWayProgram: iterates}
+	for _, name := range programs {
+		keep[name] = true
 	}
 	for name := range spec.Programs {
 		if !keep[name] {
@@ -133,9 +143,11 @@ func keepFS(spec *ebpf.CollectionSpec, via Means, iterates bool) {
 
 // prepare fills the tables by which the kernel side filters, and opens the ring.
 func (f *FS) prepare() (err error) {
-	if program := f.collection.Programs[resolveProgram]; program != nil {
-		if f.resolve, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
-			return fmt.Errorf("iterating over threads: %w", err)
+	for name, to := range map[string]**link.Iter{resolveProgram: &f.resolve, underWayProgram: &f.underWay} {
+		if program := f.collection.Programs[name]; program != nil {
+			if *to, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+				return fmt.Errorf("iterating over threads: %w", err)
+			}
 		}
 	}
 	if err := wantPIDs(f.collection.Maps["wanted_tgids"], f.resolve, f.options.PIDs); err != nil {
@@ -165,7 +177,7 @@ func (f *FS) prepare() (err error) {
 
 func (f *FS) attach() error {
 	for _, p := range FSTable {
-		program := f.collection.Programs[p.Programs[f.via]]
+		program := f.collection.Programs[f.programs[p.ID]]
 		l, err := attachAs(p, program)
 		if err == nil {
 			f.links = append(f.links, l)
@@ -249,6 +261,12 @@ func (f *FS) live() error {
 	return f.set("alive_until", now+uint64(f.options.Silence))
 }
 
+// SetStacks says whether sleeps are unwound from now on. Those that are not are not attributed to a cause.
+func (f *FS) SetStacks(on bool) error { return f.set("with_stacks", on) }
+
+// Pause closes the gate: calls are neither counted nor looked at.
+func (f *FS) Pause() error { return f.set("epoch", uint32(0)) }
+
 // Drain gives records in the order in which they were made: *event.File and
 // *event.Identity. It returns at the deadline or when interrupted.
 func (f *FS) Drain(deadline time.Time, tell func(any)) error {
@@ -288,9 +306,11 @@ func (f *FS) Close() error {
 		errs = append(errs, l.Close())
 	}
 	f.links = nil
-	if f.resolve != nil {
-		errs = append(errs, f.resolve.Close())
-		f.resolve = nil
+	for _, iter := range []**link.Iter{&f.resolve, &f.underWay} {
+		if *iter != nil {
+			errs = append(errs, (*iter).Close())
+			*iter = nil
+		}
 	}
 	if f.ring != nil {
 		errs = append(errs, f.ring.Close())

@@ -3,6 +3,8 @@
 package probe
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +32,7 @@ func (f *FS) Interval() (*event.FSInterval, error) {
 	if err := f.takeParts(f.collection.Maps["fs_parts_"+suffix], iv); err != nil {
 		return nil, err
 	}
-	return iv, f.takeBelow(iv)
+	return iv, errors.Join(f.takeBelow(iv), f.takeUnderWay(iv))
 }
 
 // settle returns when no program still runs that may have read the number of the interval
@@ -169,4 +171,24 @@ func kernelTick() (uint64, error) {
 		return 0, fmt.Errorf("the length of the kernel's tick: %w", err)
 	}
 	return uint64(tick.Nano()), nil
+}
+
+// takeUnderWay tells the calls that have not returned, where there is an iterator to find them.
+func (f *FS) takeUnderWay(iv *event.FSInterval) error {
+	if f.underWay == nil {
+		return nil
+	}
+	size := binary.Size(fsFsCallRecord{})
+	return readIter(f.underWay, make([]byte, walkBuffer), func(b []byte) (int, error) {
+		var r fsFsCallRecord
+		if _, err := binary.Decode(b, binary.NativeEndian, &r); err != nil {
+			return 0, err
+		}
+		call := event.FSCall{Key: fsKey(&r.Key), TID: r.Tid, Age: r.AgeNs}
+		if r.Stack != 0 {
+			call.Stack, call.Flagged = f.stack(r.Stack)
+		}
+		iv.UnderWay = append(iv.UnderWay, call)
+		return size, nil
+	})
 }

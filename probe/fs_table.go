@@ -17,7 +17,23 @@ var fsMeans = []Means{TPBTF, RawTP}
 const (
 	withoutCommits = "the journal's commits are not told apart"
 	withoutFlushes = "flushes of the devices' write caches are not told"
+	withoutMsync   = "msync is not counted: this kernel does not tell which file is mapped at an address (5.17)"
 )
+
+// enterWithVMA takes the place of enter_tp_btf where the kernel finds what is mapped at an address.
+const enterWithVMA = "enter_vma_tp_btf"
+
+// programNames are the programs of one means, by the id of their probe.
+func (o *FSOptions) programNames(via Means, types *btf.Spec) map[string]string {
+	programs := map[string]string{}
+	for _, p := range FSTable {
+		programs[p.ID] = p.Programs[via]
+	}
+	if via == TPBTF && !o.old && hasHelper(types, "find_vma") {
+		programs["enter"] = enterWithVMA
+	}
+	return programs
+}
 
 // both is a program that serves by each means.
 func both(name string) map[Means]string { return map[Means]string{TPBTF: name, RawTP: name} }
@@ -100,6 +116,8 @@ func callOps() (ops [kernel.MaxSyscalls]uint8, any bool) {
 	return ops, any
 }
 
+func (o *FSOptions) hasStorage(types *btf.Spec) bool { return !o.old && hasTaskStorage(types) }
+
 // fsSettings are the constants of the kernel side.
 func (o *FSOptions) fsSettings(via Means, types *btf.Spec) map[string]any {
 	var magic [4]uint64
@@ -110,7 +128,7 @@ func (o *FSOptions) fsSettings(via Means, types *btf.Spec) map[string]any {
 	return map[string]any{
 		"call_op": ops, "wanted_magic": magic, "filter_dev": len(o.Devs) > 0,
 		"filter_tgid": len(o.PIDs) > 0, "filter_comm": o.Comm != "", "wanted_comm": commBytes(o.Comm),
-		"storage_by_hash":  via == RawTP || !hasTaskStorage(types),
+		"storage_by_hash":  via == RawTP || !o.hasStorage(types),
 		"tells_prev_state": tellsPrevState(types), "rq_comes_second": comesSecond(types, "block_rq_issue"),
 		"v1_subsystems": v1Hierarchies(subsystemIDs(types)),
 	}

@@ -34,10 +34,12 @@ func openFS(t *testing.T, o FSOptions) *FS {
 	return f
 }
 
-func eachFSMeans(t *testing.T, test func(*testing.T, Means)) {
+// eachFSMeans runs a test by each means, and by the first one also as an old kernel has it.
+func eachFSMeans(t *testing.T, test func(*testing.T, FSOptions)) {
 	for _, via := range fsMeans {
-		t.Run(string(via), func(t *testing.T) { test(t, via) })
+		t.Run(string(via), func(t *testing.T) { test(t, FSOptions{Via: via}) })
 	}
+	t.Run("old "+string(TPBTF), func(t *testing.T) { test(t, FSOptions{Via: TPBTF, old: true}) })
 }
 
 // devOf is the device of the superblock that a directory is on.
@@ -59,18 +61,15 @@ func inode(t *testing.T, file string) uint64 {
 	return st.Ino
 }
 
-func near(got, want uint64, tolerance float64) bool {
-	return float64(got) >= float64(want)*(1-tolerance) && float64(got) <= float64(want)*(1+tolerance)
-}
-
 // TestCallsAreCountedExactly: by file and process, against the workload's own numbers and clock.
 func TestCallsAreCountedExactly(t *testing.T) {
 	const opens, reads, writes, fsyncs = 50, 200, 100, 40
 	lab.NeedRoot(t)
 	dir := lab.Mount(t, lab.Loop(t, 400), "ext4", "")
 	file := filepath.Join(dir, "data")
-	eachFSMeans(t, func(t *testing.T, via Means) {
-		f := openFS(t, FSOptions{Via: via, Devs: []event.Dev{devOf(t, dir)}})
+	eachFSMeans(t, func(t *testing.T, o FSOptions) {
+		o.Devs = []event.Dev{devOf(t, dir)}
+		f := openFS(t, o)
 		child := lab.Workload{Name: "files", Args: []string{file, fmt.Sprint(opens), fmt.Sprint(reads), fmt.Sprint(writes), fmt.Sprint(fsyncs)}}.Start(t)
 		child.Go()
 		truth := child.Wait()
@@ -99,8 +98,13 @@ func TestCallsAreCountedExactly(t *testing.T) {
 			if sum.Count != count || sum.Bytes != uint64(own.Bytes) || sum.Errors != 0 {
 				t.Errorf("%v: %+v, not %d of %d bytes", op, sum, count, own.Bytes)
 			}
-			if op != event.FSOpen && !near(sum.NS, uint64(own.Total), 0.05) || sum.NS > uint64(own.Total) {
-				t.Errorf("%v took %v by the kernel side, %v by the workload's clock", op, time.Duration(sum.NS), own.Total)
+			// Between the two clocks the thread may lose its CPU; the way to the kernel is long for an open.
+			slack := own.Total/20 + truth.RunQueue
+			if op == event.FSOpen {
+				slack = own.Total
+			}
+			if took := time.Duration(sum.NS); took > own.Total || took < own.Total-slack {
+				t.Errorf("%v took %v by the kernel side, %v by the workload's clock, %v off the CPU", op, took, own.Total, truth.RunQueue)
 			}
 			var inHist uint64
 			for _, c := range sum.Hist {
@@ -135,5 +139,139 @@ func checkParts(t *testing.T, iv *event.FSInterval) {
 		if key.Op == event.FSFsync && (sum.Divided != sum.Count || parts[key] == 0) {
 			t.Errorf("of %d fsyncs %d were divided, parts %d ns", sum.Count, sum.Divided, parts[key])
 		}
+	}
+}
+
+// run counts what a workload does, by operation.
+func (f *FS) run(t *testing.T, work lab.Workload) (ops map[event.FSOp]*event.FSSum, truth lab.Truth) {
+	t.Helper()
+	child := work.Start(t)
+	child.Go()
+	truth = child.Wait()
+	iv, err := f.Interval()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkParts(t, iv)
+	ops = map[event.FSOp]*event.FSSum{}
+	for key, sum := range iv.Sums {
+		if key.PID != child.PID() {
+			continue
+		}
+		if ops[key.Op] == nil {
+			ops[key.Op] = &event.FSSum{}
+		}
+		ops[key.Op].Add(sum)
+	}
+	return ops, truth
+}
+
+// TestMsyncIsOfItsMapping: it has no descriptor, but an address.
+func TestMsyncIsOfItsMapping(t *testing.T) {
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
+	f := openFS(t, FSOptions{Devs: []event.Dev{devOf(t, dir)}})
+	if f.programs["enter"] != enterWithVMA {
+		t.Skip("before 5.17, or not by tp_btf")
+	}
+	ops, truth := f.run(t, lab.Workload{Name: "msync", Args: []string{filepath.Join(dir, "mapped"), "50"}})
+	if s := ops[event.FSMsync]; s == nil || s.Count != 50 || s.Divided != 50 || s.Blocked == 0 || s.NS > uint64(truth.Total) {
+		t.Errorf("%+v of %+v", s, truth)
+	}
+}
+
+// TestSynchronousWritesAreDivided: O_SYNC makes each write one that synchronizes.
+func TestSynchronousWritesAreDivided(t *testing.T) {
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
+	eachFSMeans(t, func(t *testing.T, o FSOptions) {
+		o.Devs = []event.Dev{devOf(t, dir)}
+		f := openFS(t, o)
+		ops, truth := f.run(t, lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "50"}})
+		if s := ops[event.FSWrite]; s == nil || s.Count != 50 || s.Divided != 50 || s.Blocked == 0 || s.NS > uint64(truth.Total) || s.DividedNS != s.NS {
+			t.Errorf("%+v of %+v", s, truth)
+		}
+	})
+}
+
+// TestASilentUserSideEndsTheCounting: until somebody asks again.
+func TestASilentUserSideEndsTheCounting(t *testing.T) {
+	lab.NeedRoot(t)
+	silence := 500 * time.Millisecond
+	if lab.Guest() {
+		silence = 10 * time.Second
+	}
+	dir := lab.Mount(t, lab.Loop(t, 64), "ext4", "")
+	work := lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "20"}}
+	eachFSMeans(t, func(t *testing.T, o FSOptions) {
+		o.Silence, o.Devs = silence, []event.Dev{devOf(t, dir)}
+		f := openFS(t, o)
+		if closed, err := f.Heartbeat(); closed || err != nil {
+			t.Fatalf("closed from the start: %v, %v", closed, err)
+		}
+		time.Sleep(2 * silence)
+		unheard := work.Start(t)
+		unheard.Go()
+		unheard.Wait()
+		if closed, err := f.Heartbeat(); !closed || err != nil {
+			t.Errorf("after the silence: closed %v, %v", closed, err)
+		}
+		if iv, err := f.Interval(); err != nil || len(iv.Sums) > 0 {
+			t.Errorf("counted in silence: %+v, %v", iv, err)
+		}
+		if ops, _ := f.run(t, work); ops[event.FSWrite] == nil || ops[event.FSWrite].Count != 20 {
+			t.Errorf("after it: %+v", ops)
+		}
+	})
+}
+
+// TestAProcessThatDoesNotExist is said to be so, not watched for ever.
+func TestAProcessThatDoesNotExist(t *testing.T) {
+	lab.NeedRoot(t)
+	f, err := OpenFS(FSOptions{PIDs: []uint32{1 << 30}})
+	if errors.Is(err, ErrFSUnsupported) && !lab.Guest() {
+		t.Skip(err)
+	}
+	if pid := new(PIDError); !errors.As(err, &pid) {
+		f.Close()
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWhatDoesNotFitIsCounted: more files than there is room for in an interval.
+func TestWhatDoesNotFitIsCounted(t *testing.T) {
+	const files = 9000 // the kernel side's maps hold 8,192, its ring some 4,500 paths
+	lab.NeedRoot(t)
+	dir := lab.Mount(t, lab.Loop(t, 200), "ext4", "", "-N", "20000")
+	f := openFS(t, FSOptions{Devs: []event.Dev{devOf(t, dir)}})
+	ops, _ := f.run(t, lab.Workload{Name: "make", Args: []string{dir, fmt.Sprint(files)}})
+	lost := map[string]uint64{}
+	losses, err := f.Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range losses {
+		lost[l.ID] = l.Count
+	}
+	var counted uint64
+	for _, sum := range ops {
+		counted += sum.Count
+	}
+	if counted != 8192 || counted+lost["sums"] != 2*files { // each is opened and written
+		t.Errorf("%d calls counted, %d lost, of %d", counted, lost["sums"], 2*files)
+	}
+	var paths uint64
+	if err := f.Drain(time.Unix(1, 0), func(record any) {
+		if _, ok := record.(*event.File); ok {
+			paths++
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if paths == 0 || paths+lost["ring_file"] < files {
+		t.Errorf("%d paths told and %d lost, of %d", paths, lost["ring_file"], files)
+	}
+	if ops, _ := f.run(t, lab.Workload{Name: "osync", Args: []string{filepath.Join(dir, "log"), "5"}}); ops[event.FSWrite] == nil || ops[event.FSWrite].Count != 5 {
+		t.Errorf("in the next interval: %+v", ops)
 	}
 }

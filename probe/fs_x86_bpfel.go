@@ -38,6 +38,8 @@ type fsFsCall struct {
 		Mm   uint64
 		Cred uint64
 	}
+	Generation uint32
+	Pad        uint32
 	Divided    uint32
 	Hinted     uint32
 	Off        uint64
@@ -51,6 +53,15 @@ type fsFsCall struct {
 		Count uint64
 		Ns    uint64
 	}
+}
+
+type fsFsCallRecord struct {
+	_     structs.HostLayout
+	Key   fsFsKey
+	AgeNs uint64
+	Stack uint64
+	Tid   uint32
+	Pad   uint32
 }
 
 type fsFsFileKey struct {
@@ -127,60 +138,65 @@ type fsLossCount struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	fsMapCommits          = "commits"
-	fsMapFlushes          = "flushes"
-	fsMapFlushing         = "flushing"
-	fsMapFollowed         = "followed"
-	fsMapFsCalls          = "fs_calls"
-	fsMapFsCallsHash      = "fs_calls_hash"
-	fsMapFsKnown          = "fs_known"
-	fsMapFsPartsEven      = "fs_parts_even"
-	fsMapFsPartsOdd       = "fs_parts_odd"
-	fsMapFsScratch        = "fs_scratch"
-	fsMapFsStacks         = "fs_stacks"
-	fsMapFsSumsEven       = "fs_sums_even"
-	fsMapFsSumsOdd        = "fs_sums_odd"
-	fsMapJournals         = "journals"
-	fsMapLosses           = "losses"
-	fsMapRecords          = "records"
-	fsMapWantedDevs       = "wanted_devs"
-	fsMapWantedTgids      = "wanted_tgids"
-	fsProgCommitFlushing  = "commit_flushing"
-	fsProgCommitLocking   = "commit_locking"
-	fsProgCommitLogging   = "commit_logging"
-	fsProgCommitStats     = "commit_stats"
-	fsProgEnterRawTp      = "enter_raw_tp"
-	fsProgEnterTpBtf      = "enter_tp_btf"
-	fsProgExitRawTp       = "exit_raw_tp"
-	fsProgExitTpBtf       = "exit_tp_btf"
-	fsProgFlushComplete   = "flush_complete"
-	fsProgFlushIssue      = "flush_issue"
-	fsProgResolve         = "resolve"
-	fsProgSwitchRawTp     = "switch_raw_tp"
-	fsProgSwitchTpBtf     = "switch_tp_btf"
-	fsProgWakingRawTp     = "waking_raw_tp"
-	fsProgWakingTpBtf     = "waking_tp_btf"
-	fsVarAliveUntil       = "alive_until"
-	fsVarCallOp           = "call_op"
-	fsVarEpoch            = "epoch"
-	fsVarFdArgument       = "fd_argument"
-	fsVarFellSilent       = "fell_silent"
-	fsVarFileRecordLayout = "file_record_layout"
-	fsVarFilterCgroup     = "filter_cgroup"
-	fsVarFilterComm       = "filter_comm"
-	fsVarFilterDev        = "filter_dev"
-	fsVarFilterFollow     = "filter_follow"
-	fsVarFilterSubsystem  = "filter_subsystem"
-	fsVarFilterTgid       = "filter_tgid"
-	fsVarHints            = "hints"
-	fsVarIncludeSelf      = "include_self"
-	fsVarRqComesSecond    = "rq_comes_second"
-	fsVarSelfTgid         = "self_tgid"
-	fsVarStorageByHash    = "storage_by_hash"
-	fsVarTellsPrevState   = "tells_prev_state"
-	fsVarV1Subsystems     = "v1_subsystems"
-	fsVarWantedComm       = "wanted_comm"
-	fsVarWantedMagic      = "wanted_magic"
+	fsMapCommits            = "commits"
+	fsMapFlushes            = "flushes"
+	fsMapFlushing           = "flushing"
+	fsMapFollowed           = "followed"
+	fsMapFsCalls            = "fs_calls"
+	fsMapFsCallsHash        = "fs_calls_hash"
+	fsMapFsKnown            = "fs_known"
+	fsMapFsPartsEven        = "fs_parts_even"
+	fsMapFsPartsOdd         = "fs_parts_odd"
+	fsMapFsScratch          = "fs_scratch"
+	fsMapFsStacks           = "fs_stacks"
+	fsMapFsSumsEven         = "fs_sums_even"
+	fsMapFsSumsOdd          = "fs_sums_odd"
+	fsMapJournals           = "journals"
+	fsMapLosses             = "losses"
+	fsMapRecords            = "records"
+	fsMapWantedDevs         = "wanted_devs"
+	fsMapWantedTgids        = "wanted_tgids"
+	fsProgCommitFlushing    = "commit_flushing"
+	fsProgCommitLocking     = "commit_locking"
+	fsProgCommitLogging     = "commit_logging"
+	fsProgCommitStats       = "commit_stats"
+	fsProgEnterRawTp        = "enter_raw_tp"
+	fsProgEnterTpBtf        = "enter_tp_btf"
+	fsProgEnterVmaTpBtf     = "enter_vma_tp_btf"
+	fsProgExitRawTp         = "exit_raw_tp"
+	fsProgExitTpBtf         = "exit_tp_btf"
+	fsProgFlushComplete     = "flush_complete"
+	fsProgFlushIssue        = "flush_issue"
+	fsProgResolve           = "resolve"
+	fsProgSwitchRawTp       = "switch_raw_tp"
+	fsProgSwitchTpBtf       = "switch_tp_btf"
+	fsProgUnderWay          = "under_way"
+	fsProgWakingRawTp       = "waking_raw_tp"
+	fsProgWakingTpBtf       = "waking_tp_btf"
+	fsVarAliveUntil         = "alive_until"
+	fsVarCallOp             = "call_op"
+	fsVarEpoch              = "epoch"
+	fsVarFdArgument         = "fd_argument"
+	fsVarFellSilent         = "fell_silent"
+	fsVarFileRecordLayout   = "file_record_layout"
+	fsVarFilterCgroup       = "filter_cgroup"
+	fsVarFilterComm         = "filter_comm"
+	fsVarFilterDev          = "filter_dev"
+	fsVarFilterFollow       = "filter_follow"
+	fsVarFilterSubsystem    = "filter_subsystem"
+	fsVarFilterTgid         = "filter_tgid"
+	fsVarFsCallRecordLayout = "fs_call_record_layout"
+	fsVarHints              = "hints"
+	fsVarIncludeSelf        = "include_self"
+	fsVarPendingNs          = "pending_ns"
+	fsVarRqComesSecond      = "rq_comes_second"
+	fsVarSelfTgid           = "self_tgid"
+	fsVarStorageByHash      = "storage_by_hash"
+	fsVarTellsPrevState     = "tells_prev_state"
+	fsVarV1Subsystems       = "v1_subsystems"
+	fsVarWantedComm         = "wanted_comm"
+	fsVarWantedMagic        = "wanted_magic"
+	fsVarWithStacks         = "with_stacks"
 )
 
 // loadFs returns the embedded CollectionSpec for fs.
@@ -231,6 +247,7 @@ type fsProgramSpecs struct {
 	CommitStats    *ebpf.ProgramSpec `ebpf:"commit_stats"`
 	EnterRawTp     *ebpf.ProgramSpec `ebpf:"enter_raw_tp"`
 	EnterTpBtf     *ebpf.ProgramSpec `ebpf:"enter_tp_btf"`
+	EnterVmaTpBtf  *ebpf.ProgramSpec `ebpf:"enter_vma_tp_btf"`
 	ExitRawTp      *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
 	ExitTpBtf      *ebpf.ProgramSpec `ebpf:"exit_tp_btf"`
 	FlushComplete  *ebpf.ProgramSpec `ebpf:"flush_complete"`
@@ -238,6 +255,7 @@ type fsProgramSpecs struct {
 	Resolve        *ebpf.ProgramSpec `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.ProgramSpec `ebpf:"switch_raw_tp"`
 	SwitchTpBtf    *ebpf.ProgramSpec `ebpf:"switch_tp_btf"`
+	UnderWay       *ebpf.ProgramSpec `ebpf:"under_way"`
 	WakingRawTp    *ebpf.ProgramSpec `ebpf:"waking_raw_tp"`
 	WakingTpBtf    *ebpf.ProgramSpec `ebpf:"waking_tp_btf"`
 }
@@ -270,27 +288,30 @@ type fsMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fsVariableSpecs struct {
-	AliveUntil       *ebpf.VariableSpec `ebpf:"alive_until"`
-	CallOp           *ebpf.VariableSpec `ebpf:"call_op"`
-	Epoch            *ebpf.VariableSpec `ebpf:"epoch"`
-	FdArgument       *ebpf.VariableSpec `ebpf:"fd_argument"`
-	FellSilent       *ebpf.VariableSpec `ebpf:"fell_silent"`
-	FileRecordLayout *ebpf.VariableSpec `ebpf:"file_record_layout"`
-	FilterCgroup     *ebpf.VariableSpec `ebpf:"filter_cgroup"`
-	FilterComm       *ebpf.VariableSpec `ebpf:"filter_comm"`
-	FilterDev        *ebpf.VariableSpec `ebpf:"filter_dev"`
-	FilterFollow     *ebpf.VariableSpec `ebpf:"filter_follow"`
-	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
-	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
-	Hints            *ebpf.VariableSpec `ebpf:"hints"`
-	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
-	RqComesSecond    *ebpf.VariableSpec `ebpf:"rq_comes_second"`
-	SelfTgid         *ebpf.VariableSpec `ebpf:"self_tgid"`
-	StorageByHash    *ebpf.VariableSpec `ebpf:"storage_by_hash"`
-	TellsPrevState   *ebpf.VariableSpec `ebpf:"tells_prev_state"`
-	V1Subsystems     *ebpf.VariableSpec `ebpf:"v1_subsystems"`
-	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
-	WantedMagic      *ebpf.VariableSpec `ebpf:"wanted_magic"`
+	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
+	CallOp             *ebpf.VariableSpec `ebpf:"call_op"`
+	Epoch              *ebpf.VariableSpec `ebpf:"epoch"`
+	FdArgument         *ebpf.VariableSpec `ebpf:"fd_argument"`
+	FellSilent         *ebpf.VariableSpec `ebpf:"fell_silent"`
+	FileRecordLayout   *ebpf.VariableSpec `ebpf:"file_record_layout"`
+	FilterCgroup       *ebpf.VariableSpec `ebpf:"filter_cgroup"`
+	FilterComm         *ebpf.VariableSpec `ebpf:"filter_comm"`
+	FilterDev          *ebpf.VariableSpec `ebpf:"filter_dev"`
+	FilterFollow       *ebpf.VariableSpec `ebpf:"filter_follow"`
+	FilterSubsystem    *ebpf.VariableSpec `ebpf:"filter_subsystem"`
+	FilterTgid         *ebpf.VariableSpec `ebpf:"filter_tgid"`
+	FsCallRecordLayout *ebpf.VariableSpec `ebpf:"fs_call_record_layout"`
+	Hints              *ebpf.VariableSpec `ebpf:"hints"`
+	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
+	PendingNs          *ebpf.VariableSpec `ebpf:"pending_ns"`
+	RqComesSecond      *ebpf.VariableSpec `ebpf:"rq_comes_second"`
+	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
+	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
+	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
+	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
+	WantedComm         *ebpf.VariableSpec `ebpf:"wanted_comm"`
+	WantedMagic        *ebpf.VariableSpec `ebpf:"wanted_magic"`
+	WithStacks         *ebpf.VariableSpec `ebpf:"with_stacks"`
 }
 
 // fsObjects contains all objects after they have been loaded into the kernel.
@@ -360,27 +381,30 @@ func (m *fsMaps) Close() error {
 //
 // It can be passed to loadFsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fsVariables struct {
-	AliveUntil       *ebpf.Variable `ebpf:"alive_until"`
-	CallOp           *ebpf.Variable `ebpf:"call_op"`
-	Epoch            *ebpf.Variable `ebpf:"epoch"`
-	FdArgument       *ebpf.Variable `ebpf:"fd_argument"`
-	FellSilent       *ebpf.Variable `ebpf:"fell_silent"`
-	FileRecordLayout *ebpf.Variable `ebpf:"file_record_layout"`
-	FilterCgroup     *ebpf.Variable `ebpf:"filter_cgroup"`
-	FilterComm       *ebpf.Variable `ebpf:"filter_comm"`
-	FilterDev        *ebpf.Variable `ebpf:"filter_dev"`
-	FilterFollow     *ebpf.Variable `ebpf:"filter_follow"`
-	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
-	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
-	Hints            *ebpf.Variable `ebpf:"hints"`
-	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
-	RqComesSecond    *ebpf.Variable `ebpf:"rq_comes_second"`
-	SelfTgid         *ebpf.Variable `ebpf:"self_tgid"`
-	StorageByHash    *ebpf.Variable `ebpf:"storage_by_hash"`
-	TellsPrevState   *ebpf.Variable `ebpf:"tells_prev_state"`
-	V1Subsystems     *ebpf.Variable `ebpf:"v1_subsystems"`
-	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
-	WantedMagic      *ebpf.Variable `ebpf:"wanted_magic"`
+	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
+	CallOp             *ebpf.Variable `ebpf:"call_op"`
+	Epoch              *ebpf.Variable `ebpf:"epoch"`
+	FdArgument         *ebpf.Variable `ebpf:"fd_argument"`
+	FellSilent         *ebpf.Variable `ebpf:"fell_silent"`
+	FileRecordLayout   *ebpf.Variable `ebpf:"file_record_layout"`
+	FilterCgroup       *ebpf.Variable `ebpf:"filter_cgroup"`
+	FilterComm         *ebpf.Variable `ebpf:"filter_comm"`
+	FilterDev          *ebpf.Variable `ebpf:"filter_dev"`
+	FilterFollow       *ebpf.Variable `ebpf:"filter_follow"`
+	FilterSubsystem    *ebpf.Variable `ebpf:"filter_subsystem"`
+	FilterTgid         *ebpf.Variable `ebpf:"filter_tgid"`
+	FsCallRecordLayout *ebpf.Variable `ebpf:"fs_call_record_layout"`
+	Hints              *ebpf.Variable `ebpf:"hints"`
+	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
+	PendingNs          *ebpf.Variable `ebpf:"pending_ns"`
+	RqComesSecond      *ebpf.Variable `ebpf:"rq_comes_second"`
+	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
+	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
+	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
+	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
+	WantedComm         *ebpf.Variable `ebpf:"wanted_comm"`
+	WantedMagic        *ebpf.Variable `ebpf:"wanted_magic"`
+	WithStacks         *ebpf.Variable `ebpf:"with_stacks"`
 }
 
 // fsPrograms contains all programs after they have been loaded into the kernel.
@@ -393,6 +417,7 @@ type fsPrograms struct {
 	CommitStats    *ebpf.Program `ebpf:"commit_stats"`
 	EnterRawTp     *ebpf.Program `ebpf:"enter_raw_tp"`
 	EnterTpBtf     *ebpf.Program `ebpf:"enter_tp_btf"`
+	EnterVmaTpBtf  *ebpf.Program `ebpf:"enter_vma_tp_btf"`
 	ExitRawTp      *ebpf.Program `ebpf:"exit_raw_tp"`
 	ExitTpBtf      *ebpf.Program `ebpf:"exit_tp_btf"`
 	FlushComplete  *ebpf.Program `ebpf:"flush_complete"`
@@ -400,6 +425,7 @@ type fsPrograms struct {
 	Resolve        *ebpf.Program `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.Program `ebpf:"switch_raw_tp"`
 	SwitchTpBtf    *ebpf.Program `ebpf:"switch_tp_btf"`
+	UnderWay       *ebpf.Program `ebpf:"under_way"`
 	WakingRawTp    *ebpf.Program `ebpf:"waking_raw_tp"`
 	WakingTpBtf    *ebpf.Program `ebpf:"waking_tp_btf"`
 }
@@ -412,6 +438,7 @@ func (p *fsPrograms) Close() error {
 		p.CommitStats,
 		p.EnterRawTp,
 		p.EnterTpBtf,
+		p.EnterVmaTpBtf,
 		p.ExitRawTp,
 		p.ExitTpBtf,
 		p.FlushComplete,
@@ -419,6 +446,7 @@ func (p *fsPrograms) Close() error {
 		p.Resolve,
 		p.SwitchRawTp,
 		p.SwitchTpBtf,
+		p.UnderWay,
 		p.WakingRawTp,
 		p.WakingTpBtf,
 	)

@@ -23,7 +23,11 @@ type record struct {
 
 func newRecord(t *testing.T, name string, kind event.Kind) *record {
 	t.Helper()
-	spec, err := loadWait()
+	load := loadWait
+	if kind == event.KindFile {
+		load = loadFs
+	}
+	spec, err := load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,6 +189,18 @@ func TestIdentitiesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 	})
 }
 
+func TestFilesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	r := newRecord(t, "file_record", event.KindFile)
+	r.set("file.ino", 1)
+	r.set("file.dev", 2)
+	r.set("file.source", 1)
+	r.set("file.path_bytes", 4)
+	r.text("file.path", "b\x00a\x00")
+	same(t, map[string][2]any{
+		"file": {*r.decode().(*event.File), event.File{Ino: 1, Dev: 2, Source: event.ByFD, Path: "/a/b"}},
+	})
+}
+
 func TestEveryLossHasAName(t *testing.T) {
 	spec, err := loadWait()
 	if err != nil {
@@ -199,6 +215,30 @@ func TestEveryLossHasAName(t *testing.T) {
 			t.Errorf("loss %+v has no name of its own", l)
 		}
 		ids[l.ID] = true
+	}
+}
+
+func TestEveryProbeOfFileSystemsHasItsPrograms(t *testing.T) {
+	spec, err := loadFs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{resolveProgram: true, underWayProgram: true, enterWithVMA: true}
+	for _, p := range FSTable {
+		for _, via := range fsMeans {
+			if spec.Programs[p.Programs[via]] == nil {
+				t.Errorf("probe %s by %s: there is no program %q", p.ID, via, p.Programs[via])
+			}
+			used[p.Programs[via]] = true
+		}
+		if p.Optional != (p.Without != "") {
+			t.Errorf("probe %s: what is lost without it?", p.ID)
+		}
+	}
+	for name := range spec.Programs {
+		if !used[name] {
+			t.Errorf("program %s is in no probe", name)
+		}
 	}
 }
 

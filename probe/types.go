@@ -53,6 +53,13 @@ func tracepointParams(kernel *btf.Spec, name string) []btf.FuncParam {
 	return proto.Params[1:]
 }
 
+// hasHelper says whether programs can call a helper of the kernel's.
+func hasHelper(kernel *btf.Spec, name string) bool {
+	var ids *btf.Enum
+	return kernel.TypeByName("bpf_func_id", &ids) == nil &&
+		slices.ContainsFunc(ids.Values, func(v btf.EnumValue) bool { return v.Name == "BPF_FUNC_"+name })
+}
+
 // hasTaskStorage says whether the kernel keeps values beside its threads (from 5.11).
 func hasTaskStorage(kernel *btf.Spec) bool {
 	var types *btf.Enum

@@ -62,7 +62,7 @@ func (c *blockCmd) runLive(s *streams) error {
 
 func (r *requestSession) run(s *streams, out *os.File) error {
 	c := r.c
-	end := (&watchCmd{}).newEnding(out)
+	end := newEnding(out)
 	defer end.close()
 	end.call(r.witness.Interrupt)
 	length := c.For

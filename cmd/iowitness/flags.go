@@ -21,6 +21,7 @@ type cli struct {
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
+	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
 	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
@@ -81,6 +82,7 @@ func kongOptions(s streams) []kong.Option {
 			"  iowitness                    live table\n" +
 			"  iowitness --for 10s          one report\n" +
 			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n" +
+			"  iowitness fs /mnt            what reads, writes and fsyncs there take\n" +
 			"  iowitness doctor             which means work here, and why others do not\n" +
 			"  iowitness causes             list the causes of waiting\n" +
 			"  iowitness fields             describe the output; --schema: of --json"),

@@ -6,3 +6,4 @@ package main
 //go:generate go run . fields -o ../../docs/FIELDS.md
 //go:generate go run . fields --of request -o ../../docs/REQUESTS.md
 //go:generate go run . doctor --markdown -o ../../docs/DOCTOR.md
+//go:generate go run . fs --markdown -o ../../docs/FILESYSTEMS.md

@@ -39,7 +39,7 @@ type guard struct {
 
 func newGuard(s *session, o guardOptions, always bool) *guard {
 	g := &guard{
-		session: s, meter: newMeter("/", s.witness, always), breaker: probe.Breaker{Budget: o.maxCost},
+		session: s, meter: newMeter("/", s.witness, always || s.witness.Facts().OwnMeter), breaker: probe.Breaker{Budget: o.maxCost},
 		asked: probe.Detail{Stacks: true, Ratio: max(o.ratio, 1)}, log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	g.ratio = g.asked.Ratio

@@ -21,11 +21,17 @@ const (
 	measureLeast  = 50 * time.Millisecond
 )
 
+// metered tells what its programs have cost.
+type metered interface {
+	Stats() (probe.RunStats, error)
+}
+
 // meter knows what witnessing costs: measured now and then, and between by the
 // number of context switches, on which nearly all of it depends.
 type meter struct {
 	root    string
-	witness probe.Witness
+	witness metered
+	flat    bool // the cost does not go by switches
 	always  bool // it costs nothing to leave it on, or the machine's own setting does
 	running io.Closer
 
@@ -44,8 +50,8 @@ type reading struct {
 	switches uint64
 }
 
-func newMeter(root string, w probe.Witness, always bool) *meter {
-	m := &meter{root: root, witness: w, always: always || w.Facts().OwnMeter}
+func newMeter(root string, w metered, always bool) *meter {
+	m := &meter{root: root, witness: w, always: always}
 	m.own, _ = kernel.ReadSelfCost(root)
 	m.last = m.read()
 	m.start(m.last)
@@ -96,6 +102,9 @@ func (m *meter) tick() (cost float64, known bool) {
 		m.start(now)
 	}
 	cost = rate * m.nsEach / 1e7
+	if m.flat && m.probes.ProbeWall > 0 {
+		cost = 100 * float64(m.probes.ProbeNS) / float64(m.probes.ProbeWall)
+	}
 	if own, err := kernel.ReadSelfCost(m.root); err == nil {
 		cost += 100 * float64(own.CPU-m.own.CPU) / float64(wall)
 		m.own = own

@@ -120,12 +120,16 @@ func coarseReason(refused []string) string {
 
 // explain adds to an error of the witness what this process lacks.
 func explain(err error) error {
-	if !errors.Is(err, probe.ErrUnsupported) {
+	unsupported := probe.ErrUnsupported
+	if errors.Is(err, probe.ErrFSUnsupported) {
+		unsupported = probe.ErrFSUnsupported
+	}
+	if !errors.Is(err, unsupported) {
 		return err
 	}
 	rights := kernel.Capabilities("/")
 	if lacks := rights.Sentence(); lacks != "" {
-		return fmt.Errorf("%s: %w", lacks, probe.ErrUnsupported)
+		return fmt.Errorf("%s: %w", lacks, unsupported)
 	}
 	facts := kernel.Read("/")
 	reasons := rights.Reasons()

@@ -40,7 +40,7 @@ func (c *watchCmd) Run(s *streams) error {
 	if c.command != nil {
 		return c.runCommand(s, o, notes, view)
 	}
-	end := c.newEnding(view.file())
+	end := newEnding(view.file())
 	defer end.close()
 	o.Cancelled = end.asked.Load
 	session, err := openSession(o, scope)
@@ -90,7 +90,7 @@ type ending struct {
 
 // newEnding listens for signals, from before anything is attached. A second
 // signal ends the program at once: the kernel then detaches everything.
-func (c *watchCmd) newEnding(out *os.File) *ending {
+func newEnding(out *os.File) *ending {
 	e := &ending{signals: make(chan os.Signal, 1)}
 	stop := func() {
 		e.asked.Store(true)

@@ -121,7 +121,7 @@ func (i *image) program(file string) error {
 	return nil
 }
 
-var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"}
+var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/lib/x86_64-linux-gnu/ceph"}
 
 // libraries are what a program is linked with, one level deep; none for a script.
 func libraries(file string) ([]string, error) {

@@ -35,6 +35,11 @@ func NewLive(w io.Writer, terminal Terminal, options Options) *Live {
 // sequences one follows the other.
 func (l *Live) Paint(s *snapshot.Snapshot) error {
 	l.last = s
+	return l.paint(func(o *Options) ([]line, error) { return report(s, o) })
+}
+
+// paint shows lines that are laid out for the terminal.
+func (l *Live) paint(layout func(*Options) ([]line, error)) error {
 	o := l.terminal.apply(l.options)
 	if !l.terminal.Escapes {
 		o.Height = 0
@@ -44,12 +49,12 @@ func (l *Live) Paint(s *snapshot.Snapshot) error {
 			}
 		}
 		l.painted = true
-		return Write(l.w, s, o)
+		return write(l.w, layout, &o)
 	}
 	if o.Height > 1 {
 		o.Height-- // the cursor rests below the last line
 	}
-	lines, err := report(s, &o)
+	lines, err := layout(&o)
 	if err != nil {
 		return err
 	}

@@ -63,13 +63,18 @@ func wrapped(s string, width int, st style) []line {
 
 // Write shows a snapshot.
 func Write(w io.Writer, s *snapshot.Snapshot, o Options) error {
-	lines, err := report(s, &o)
+	return write(w, func(o *Options) ([]line, error) { return report(s, o) }, &o)
+}
+
+// write lays out lines and writes them.
+func write(w io.Writer, layout func(*Options) ([]line, error), o *Options) error {
+	lines, err := layout(o)
 	if err != nil {
 		return err
 	}
 	b := bufio.NewWriter(w)
 	for _, l := range lines {
-		b.WriteString(l.render(&o))
+		b.WriteString(l.render(o))
 		b.WriteByte('\n')
 	}
 	return b.Flush()

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/iowitness/iowitness/filesystem"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/view/json"
+)
+
+// fsCmd watches calls to file systems.
+type fsCmd struct {
+	Paths   []string `arg:"" optional:"" help:"Only the file systems on which these are: mount points, or any file or directory."`
+	Compare bool     `help:"Set two file systems side by side: the first is A, the second B."`
+
+	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	Pid      []uint32      `help:"Only these processes."`
+	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
+	Top      int           `help:"Show this many rows of files and processes (0: all)." default:"-1" placeholder:"N"`
+	Json     bool          `help:"Print JSON: one document for each interval."`
+	Schema   bool          `help:"Print the JSON schema of the documents, and watch nothing."`
+	Markdown bool          `help:"Print the page that describes the documents, and watch nothing." hidden:""`
+	Output   string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
+	MaxCost  float64       `help:"Percent of one CPU that witnessing may cost before it leaves out causes, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxTime  time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
+	Via      string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
+	Btf      string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
+
+	via probe.Means
+}
+
+// Validate checks what the flags' types cannot say.
+func (c *fsCmd) Validate() (err error) {
+	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--max-time": c.MaxTime} {
+		if d < 0 {
+			return fmt.Errorf("%s: a duration cannot be negative", name)
+		}
+	}
+	switch {
+	case c.Interval != 0 && c.Interval < 10*time.Millisecond:
+		return errors.New("--interval: must be at least 10ms")
+	case c.Top < -1:
+		return errors.New("--top: a number of rows cannot be negative")
+	case c.MaxCost < 0:
+		return errors.New("--max-cost: a cost cannot be negative")
+	case c.Compare && len(c.Paths) != 2:
+		return fmt.Errorf("--compare: give two mount points, not %d", len(c.Paths))
+	}
+	if c.Via != "" {
+		if c.via, err = probe.ParseMeans(c.Via); err != nil {
+			return fmt.Errorf("--via: %w", err)
+		}
+	}
+	return nil
+}
+
+// Run watches until it is told to end.
+func (c *fsCmd) Run(s *streams) error {
+	switch {
+	case c.Schema:
+		return writeTo(c.Output, s, json.WriteFilesystemSchema)
+	case c.Markdown:
+		return writeTo(c.Output, s, filesystem.WriteReference)
+	}
+	mounts, err := findMounts("/", c.Paths)
+	if err != nil {
+		return err
+	}
+	if c.Compare && mounts.asked[0].Dev == mounts.asked[1].Dev {
+		return usageError{fmt.Errorf("%q and %q are on the same file system: there is nothing to compare", c.Paths[0], c.Paths[1])}
+	}
+	out, err := c.openOutput(s)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	end := newEnding(out)
+	defer end.close()
+	session, err := c.openSession(mounts)
+	if err != nil {
+		return explain(err)
+	}
+	if end.asked.Load() {
+		return errors.Join(exitStatus(exitSignal+int(syscall.SIGINT)), session.close())
+	}
+	end.call(session.fs.Interrupt)
+	return errors.Join(c.watch(session, c.newView(out), end), session.close())
+}
+
+func (c *fsCmd) openOutput(s *streams) (*os.File, error) {
+	if c.Output != "" && c.Output != "-" {
+		return os.Create(c.Output)
+	}
+	return dup(s.out)
+}
+
+func (c *fsCmd) interval() time.Duration {
+	if c.Interval > 0 {
+		return c.Interval
+	}
+	return defaultInterval
+}
+
+// watch closes interval after interval, shows each in the live view, and all together at the end.
+func (c *fsCmd) watch(s *fsSession, view fsView, end *ending) error {
+	length := c.For
+	if c.MaxTime > 0 {
+		defer watchdog(c.MaxTime)()
+		if length == 0 || c.MaxTime < length {
+			length = c.MaxTime
+		}
+	}
+	if length > 0 {
+		end.deadline = time.Now().Add(length)
+	}
+	if err := s.start(); err != nil {
+		return err
+	}
+	all := filesystem.NewAccumulator(s.names)
+	for begin := s.opened; !end.reached() && !s.guard.stopped; {
+		for until := end.by(c.interval()); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
+			if err := s.gather(until); err != nil {
+				return err
+			}
+		}
+		iv, err := s.interval(begin)
+		if err != nil {
+			return err
+		}
+		begin = iv.End
+		all.Add(iv)
+		if !view.each {
+			continue
+		}
+		one := filesystem.NewAccumulator(s.names)
+		one.Add(iv)
+		if err := view.show(s.report(one)); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	if err := view.end(s.report(all)); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	if s.guard.stopped {
+		return errTooCostly
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/filesystem"
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/snapshot"
+)
+
+// fsSession is one run of the witness of file systems.
+type fsSession struct {
+	fs      *probe.FS
+	names   *names
+	mounts  *fsMounts
+	mounted []filesystem.Mounted // by last look
+	files   *filesystem.Files
+	system  *system
+	guard   *fsGuard
+	maxCost float64
+	opened  time.Time
+	losses  map[string]probe.Loss
+	scope   string
+	options filesystem.Options
+}
+
+func (c *fsCmd) openSession(mounts *fsMounts) (*fsSession, error) {
+	s := &fsSession{
+		names: newNames("/"), mounts: mounts, files: filesystem.NewFiles(), losses: map[string]probe.Loss{},
+		maxCost: c.MaxCost, scope: c.scope(), options: c.reportOptions(),
+	}
+	go s.names.symbols()
+	var err error
+	if s.mounted, err = mounts.now(s.names); err != nil {
+		return nil, err
+	}
+	s.fs, err = probe.OpenFS(probe.FSOptions{
+		Devs: mounts.devs(), PIDs: c.Pid, Comm: c.Comm, Silence: defaultSilent, BTF: c.Btf, Via: c.via,
+	})
+	return s, err
+}
+
+func (c *fsCmd) scope() string {
+	scopes := slices.Clone(c.Paths)
+	if len(c.Pid) > 0 {
+		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
+	}
+	if c.Comm != "" {
+		scopes = append(scopes, "threads named "+c.Comm)
+	}
+	return strings.Join(scopes, ", ")
+}
+
+func (c *fsCmd) reportOptions() filesystem.Options {
+	o := filesystem.Options{Top: c.Top, Compare: c.Compare}
+	if c.Top < 0 {
+		o.Top = reportRows
+		if c.Json {
+			o.Top = 0
+		}
+	}
+	return o
+}
+
+func (s *fsSession) start() error {
+	s.opened = time.Now()
+	s.system = newSystem("/")
+	s.guard = newFSGuard(s.fs, s.maxCost, s.names.facts.BPFStats == kernel.On)
+	return s.fs.Start()
+}
+
+func (s *fsSession) close() error {
+	if s.guard != nil {
+		s.guard.meter.close()
+	}
+	return s.fs.Close()
+}
+
+// take sorts a record to where it belongs.
+func (s *fsSession) take(record any) {
+	switch r := record.(type) {
+	case *event.File:
+		s.files.Learn(r)
+	case *event.Identity:
+		s.names.processes.Learn(*r)
+	}
+}
+
+// gather takes records until the deadline, or until interrupted.
+func (s *fsSession) gather(deadline time.Time) error {
+	until := time.Now().Add(guardEvery)
+	if deadline.Before(until) {
+		until = deadline
+	}
+	if err := s.fs.Drain(until, s.take); err != nil {
+		return err
+	}
+	return s.guard.tick()
+}
+
+// interval closes an interval that began at start.
+func (s *fsSession) interval(start time.Time) (*filesystem.Interval, error) {
+	counted, err := s.fs.Interval()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fs.Drain(time.Unix(1, 0), s.take); err != nil {
+		return nil, err
+	}
+	iv := &filesystem.Interval{Start: start, End: time.Now(), Counted: counted}
+	if iv.Lost, err = s.lost(); err != nil {
+		return nil, err
+	}
+	if s.mounted, err = s.mounts.now(s.names); err != nil {
+		return nil, err
+	}
+	s.names.processes.Age()
+	_, iv.Cost = s.system.interval(iv.End.Sub(start))
+	probes := s.guard.meter.probeCost()
+	iv.Cost.ProbeNS, iv.Cost.ProbeRuns, iv.Cost.ProbeWall, iv.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
+	return iv, nil
+}
+
+// lost is what went missing since the last interval.
+func (s *fsSession) lost() ([]snapshot.Loss, error) {
+	now, err := s.fs.Losses()
+	if err != nil {
+		return nil, err
+	}
+	var lost []snapshot.Loss
+	for _, l := range now {
+		before := s.losses[l.ID]
+		s.losses[l.ID] = l
+		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
+	}
+	return lost, nil
+}
+
+// report is what was added up, with all that is not of single intervals.
+func (s *fsSession) report(sums *filesystem.Accumulator) *filesystem.Report {
+	o := s.options
+	o.Mounts, o.Files, o.Asked = s.mounted, s.files, 0
+	for _, m := range s.mounted {
+		if slices.Contains(s.mounts.devs(), m.Dev) {
+			o.Asked++
+		}
+	}
+	r := sums.Build(o)
+	facts := s.fs.Facts()
+	r.Version, r.Kernel, r.Means, r.Scope = version(), s.names.facts.Release, string(facts.Means), s.scope
+	r.Notes = slices.Concat(s.names.notes(), facts.Notes, s.guard.said, r.Notes)
+	return r
+}
+
+// fsGuard holds the cost of witnessing to a budget: first it leaves out causes, then it detaches.
+type fsGuard struct {
+	fs      *probe.FS
+	meter   *meter
+	breaker probe.Breaker
+	log     *slog.Logger
+	said    []string // for the report
+	stopped bool
+}
+
+func newFSGuard(fs *probe.FS, budget float64, always bool) *fsGuard {
+	g := &fsGuard{
+		fs: fs, meter: newMeter("/", fs, always), breaker: probe.Breaker{Budget: budget},
+		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	g.meter.flat = true
+	return g
+}
+
+func (g *fsGuard) announce(words string) {
+	g.said = append(g.said, words)
+	g.log.Warn(words)
+}
+
+// tick sends the heartbeat and looks at the cost.
+func (g *fsGuard) tick() error {
+	silent, err := g.fs.Heartbeat()
+	if err != nil {
+		return err
+	}
+	if silent {
+		g.announce("for some time nobody read what was witnessed, so the kernel side had closed its gate: calls of that time are missing")
+	}
+	cost, known := g.meter.tick()
+	if !known {
+		return nil
+	}
+	words := g.breaker.Step(cost)
+	switch {
+	case words == "":
+		return nil
+	case g.breaker.Level >= probe.LevelSampled: // calls are not sampled: there is nothing cheaper
+		g.stopped = true
+		g.announce(fmt.Sprintf("witnessing cost %.1f%% of a CPU without causes, more than the %.1f%% that it may: detached", cost, g.breaker.Budget))
+		return g.fs.Pause()
+	}
+	g.announce(words)
+	return errors.Join(g.fs.SetStacks(g.breaker.Level == probe.LevelFull))
+}
