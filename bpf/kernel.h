@@ -309,8 +309,12 @@ struct bpf_iter__task {
 #define TS_COMPAT	0x0002		/* thread_info.status on x86: a system call by the 32-bit interface */
 
 #define O_DSYNC	010000
-#define REQ_OP_MASK	0xff
-#define REQ_OP_FLUSH	2
+/* include/linux/blk_types.h; these have not moved since 4.10. */
+#define REQ_OP_MASK 0xff
+#define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
+#define REQ_FUA (1 << 17)
+#define REQ_PREFLUSH (1 << 18)
 
 #define S_IFMT	0170000
 #define S_IFREG	0100000

@@ -5,13 +5,6 @@
 
 #include "owner.h"
 
-/* include/linux/blk_types.h; these have not moved since 4.10. */
-#define REQ_OP_MASK 0xff
-#define REQ_OP_WRITE 1
-#define REQ_OP_FLUSH 2
-#define REQ_FUA (1 << 17)
-#define REQ_PREFLUSH (1 << 18)
-
 #define MAX_BIOS 256	/* of a request, looked at */
 
 INLINE struct io_life *find_life(void *of)

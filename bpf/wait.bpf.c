@@ -85,16 +85,29 @@ INLINE void issued(struct request *rq)
 	issue->request = request;
 }
 
+/*
+ * A request for a flush is never issued: it ends in the handler of a flush of the kernel's
+ * own making, which is what the device had.
+ */
+INLINE bool ends_with_flush(struct cpu_state *cpu, __u32 bytes)
+{
+	return !bytes && (cpu->last.op & REQ_OP_MASK) == REQ_OP_FLUSH && cpu->completer == bpf_get_current_task() &&
+	       bpf_jiffies64() - cpu->completed <= JOIN_JIFFIES;
+}
+
 /* The kernel notes when a request was made only where it accounts for I/O. */
-INLINE void divide(struct cpu_state *cpu, struct request *rq, __u64 made)
+INLINE void divide(struct cpu_state *cpu, struct request *rq, __u64 made, __u32 bytes)
 {
 	struct request_ref *last = &cpu->last;
 	__u64 request = address_of(rq, cpu), now;
 	struct issue *issue = issue_of(request);
 
-	last->queue_ns = last->device_ns = 0;
-	if (issue->request != request)
+	if (issue->request != request) {
+		if (!ends_with_flush(cpu, bytes))
+			last->queue_ns = last->device_ns = 0;
 		return;
+	}
+	last->queue_ns = last->device_ns = 0;
 	issue->request = 0;
 	now = bpf_ktime_get_ns();
 	if (now > issue->at)
@@ -122,7 +135,7 @@ INLINE void remember(struct cpu_state *cpu, struct request *rq, __u32 bytes)
 	struct block_device *part = rq->part;
 	struct request_ref *last = &cpu->last;
 
-	divide(cpu, rq, rq->start_time_ns);
+	divide(cpu, rq, rq->start_time_ns, bytes);
 	last->sector = rq->__sector;
 	last->op = rq->cmd_flags;
 	last->bytes = bytes;
@@ -217,7 +230,7 @@ int complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!cpu)
 		return 0;
-	divide(cpu, rq, BPF_CORE_READ(rq, start_time_ns));
+	divide(cpu, rq, BPF_CORE_READ(rq, start_time_ns), ctx->args[2]);
 	cpu->last.sector = BPF_CORE_READ(rq, __sector);
 	cpu->last.op = BPF_CORE_READ(rq, cmd_flags);
 	cpu->last.bytes = ctx->args[2];
