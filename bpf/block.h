@@ -75,10 +75,17 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct io_key);
 	__type(value, struct io_sum);
 } sums SEC(".maps");
+
+/* By disk and operation only, of what finds no room there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct io_key);
+	__type(value, struct io_sum);
+} rest_sums SEC(".maps");
 
 /* Bios of stacked devices that are under way, by where they were submitted. */
 struct place {

@@ -143,7 +143,10 @@ INLINE struct address_space *waited_mapping(struct wait_page_queue *queue)
 	return BPF_CORE_READ((struct page *)folio, mapping);
 }
 
-/* A page's mapping is that of the first page of its folio. */
+/*
+ * A page's mapping is that of the first page of its folio. From 7.x on a further page has a mask for
+ * its own address where it had the first one's address: no page's address has so many ones in front.
+ */
 INLINE struct address_space *page_mapping(struct page *page)
 {
 	struct page___compound_info *newer = (void *)page;
@@ -154,7 +157,7 @@ INLINE struct address_space *page_mapping(struct page *page)
 	else if (bpf_core_field_exists(newer->compound_info))
 		head = BPF_CORE_READ(newer, compound_info);
 	if (head & 1)
-		page = (void *)(head - 1);
+		page = (void *)(head >> 32 == 0xffffffff ? (__u64)page & head : head - 1);
 	if (bpf_core_field_exists(((struct folio *)page)->mapping))
 		return BPF_CORE_READ((struct folio *)page, mapping);
 	return BPF_CORE_READ(page, mapping);

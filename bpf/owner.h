@@ -214,7 +214,7 @@ INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 
 	if (!vec)
 		return;
-	page = GET(vec, bv_page);
+	page = BPF_CORE_READ(vec, bv_page); /* a number: its address is reckoned with */
 	if (!page)
 		return;
 	mapping = page_mapping(page);

@@ -70,7 +70,11 @@ INLINE struct io_sum *sum_of(struct io_life *life)
 	/* No room: everything of the disk and operation that has none goes together. */
 	lose(LOSS_SUM_FULL, 1, 0);
 	key.cgroup = key.ino = key.file_dev = key.tgid = 0;
-	return bpf_map_lookup_elem(&sums, &key);
+	sum = bpf_map_lookup_elem(&rest_sums, &key);
+	if (sum)
+		return sum;
+	bpf_map_update_elem(&rest_sums, &key, &no_sum, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&rest_sums, &key);
 }
 
 SUBPROGRAM int sum_up(struct io_life *life)
@@ -266,8 +270,12 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 	} else if (life->op & REQ_PREFLUSH && disk->flush_issued >= life->queued) {
 		life->issued = disk->flush_issued;
 	}
-	if (!life->issued)
+	if (!life->issued) { /* not seen, or of a flush */
 		life->cpu = bpf_get_smp_processor_id();
+		life->op |= GET(rq, cmd_flags);
+		life->sector = GET(rq, __sector);
+		life->bytes = bytes;
+	}
 	if (!life->dev)
 		life->dev = request_dev(rq);
 	life->merged = forget_merged(rq);

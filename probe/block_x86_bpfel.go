@@ -220,6 +220,7 @@ const (
 	blockMapLives              = "lives"
 	blockMapLosses             = "losses"
 	blockMapRecords            = "records"
+	blockMapRestSums           = "rest_sums"
 	blockMapStacked            = "stacked"
 	blockMapSums               = "sums"
 	blockMapToldFiles          = "told_files"
@@ -372,6 +373,7 @@ type blockMapSpecs struct {
 	Lives       *ebpf.MapSpec `ebpf:"lives"`
 	Losses      *ebpf.MapSpec `ebpf:"losses"`
 	Records     *ebpf.MapSpec `ebpf:"records"`
+	RestSums    *ebpf.MapSpec `ebpf:"rest_sums"`
 	Stacked     *ebpf.MapSpec `ebpf:"stacked"`
 	Sums        *ebpf.MapSpec `ebpf:"sums"`
 	ToldFiles   *ebpf.MapSpec `ebpf:"told_files"`
@@ -446,6 +448,7 @@ type blockMaps struct {
 	Lives       *ebpf.Map `ebpf:"lives"`
 	Losses      *ebpf.Map `ebpf:"losses"`
 	Records     *ebpf.Map `ebpf:"records"`
+	RestSums    *ebpf.Map `ebpf:"rest_sums"`
 	Stacked     *ebpf.Map `ebpf:"stacked"`
 	Sums        *ebpf.Map `ebpf:"sums"`
 	ToldFiles   *ebpf.Map `ebpf:"told_files"`
@@ -462,6 +465,7 @@ func (m *blockMaps) Close() error {
 		m.Lives,
 		m.Losses,
 		m.Records,
+		m.RestSums,
 		m.Stacked,
 		m.Sums,
 		m.ToldFiles,

@@ -80,17 +80,22 @@ func checkFio(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTruth) {
 	if backwards > 0 {
 		t.Errorf("%d with instants that run backwards", backwards)
 	}
-	if counts.Started != counts.Completed+counts.Absorbed || counts.InFlight != 0 || counts.Unmatched != 0 {
-		t.Errorf("they do not balance: %+v", counts)
-	}
 	losses, err := w.Losses()
 	if err != nil {
 		t.Fatal(err)
 	}
+	skipped := uint64(0) // on a preemptible kernel some instants are missing, for want of a run
 	for _, l := range losses {
-		if l.Count > 0 && !l.Harmless {
+		switch {
+		case l.ID == "skipped":
+			skipped = l.Count
+			t.Logf("%d × %s", l.Count, l.Title)
+		case l.Count > 0 && !l.Harmless:
 			t.Errorf("%d × %s", l.Count, l.Title)
 		}
+	}
+	if missing := int64(counts.Completed + counts.Absorbed - counts.Started); missing < 0 || missing > int64(skipped) || counts.InFlight > skipped || counts.Unmatched > skipped {
+		t.Errorf("they do not balance: %+v", counts)
 	}
 }
 

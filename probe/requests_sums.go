@@ -13,17 +13,19 @@ import (
 // Sums tells all sums since the start: keys of one disk and operation without process,
 // cgroup and file are also of those for which there was no room.
 func (w *Requests) Sums(tell func(event.IOKey, event.IOSum)) error {
-	var key, value []byte
-	sums := w.collection.Maps["sums"].Iterate()
-	for sums.Next(&key, &value) {
-		k, s, err := event.DecodeIOSum(key, value)
-		if err != nil {
-			return err
+	for _, table := range []string{"sums", "rest_sums"} {
+		var key, value []byte
+		sums := w.collection.Maps[table].Iterate()
+		for sums.Next(&key, &value) {
+			k, s, err := event.DecodeIOSum(key, value)
+			if err != nil {
+				return err
+			}
+			tell(k, s)
 		}
-		tell(k, s)
-	}
-	if err := sums.Err(); err != nil {
-		return fmt.Errorf("reading the sums of requests: %w", err)
+		if err := sums.Err(); err != nil {
+			return fmt.Errorf("reading the sums of requests: %w", err)
+		}
 	}
 	return nil
 }
