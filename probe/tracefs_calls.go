@@ -13,6 +13,7 @@ type tracedFunction struct {
 
 	// The balance: each entry is in one of the others, or in flight.
 	entries, returns, missedReturns, givenUp uint64
+	missedAwake                              uint64 // of missedReturns, those in which the thread did not sleep
 	strayReturns                             uint64 // returns without an entry
 }
 

@@ -42,6 +42,7 @@ type Balance struct {
 	Entries  uint64 // calls that were seen to begin
 	Returns  uint64 // and to end
 	Missed   uint64 // and not to end, although they did
+	Awake    uint64 // of these, those in which the thread did not sleep, as far as that is told
 	GivenUp  uint64 // and were under way when the gate closed or events went missing
 	InFlight uint64 // and still are under way, or have returned unseen but lately
 	Strays   uint64 // returns without a begin: it was before the gate opened, or was lost
@@ -74,7 +75,7 @@ func (w *tracefsWitness) Balances() ([]Balance, error) {
 	balances := make([]Balance, len(w.calls))
 	for i, f := range w.calls {
 		balances[i] = Balance{
-			Function: f.Name, Entries: f.entries, Returns: f.returns, Missed: f.missedReturns,
+			Function: f.Name, Entries: f.entries, Returns: f.returns, Missed: f.missedReturns, Awake: f.missedAwake,
 			GivenUp: f.givenUp, InFlight: inFlight[f], Strays: f.strayReturns,
 		}
 		byFunction[f] = &balances[i]
@@ -100,6 +101,7 @@ func (w *tracefsWitness) Losses() ([]Loss, error) {
 	var sum Balance
 	for _, b := range balances {
 		sum.Missed += b.Missed
+		sum.Awake += b.Awake
 		sum.GivenUp += b.GivenUp
 		sum.Strays += b.Strays
 		sum.EntryMisses += b.EntryMisses
@@ -114,7 +116,8 @@ func (w *tracefsWitness) Losses() ([]Loss, error) {
 	}
 	c := &w.counts
 	return []Loss{
-		{ID: "missed_return", Title: "waits not counted: the function's return was not seen", Count: sum.Missed},
+		{ID: "missed_return", Title: "waits not counted: the function's return was not seen", Count: sum.Missed - sum.Awake},
+		{ID: "missed_awake", Title: "calls whose return was not seen, in which the thread did not wait", Count: sum.Awake, Harmless: true},
 		{ID: "missed_entry", Title: "waits not counted: the kernel did not run the probe", Count: sum.EntryMisses},
 		{ID: "stray_return", Title: "returns of calls that began before", Count: sum.Strays, Harmless: true},
 		{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: sum.ReturnMisses, Harmless: true},

@@ -100,6 +100,9 @@ func (w *tracefsWitness) unreturned(t *tracedThread, calls []openCall) {
 	for i := range calls {
 		if calls[i].pointer != 0 { // the return of an adopted one was never awaited
 			calls[i].function.missedReturns++
+			if w.sight == bySwitch && !calls[i].slept(0, bySwitch) {
+				calls[i].function.missedAwake++
+			}
 		}
 		w.endTold(t, &calls[i])
 	}
