@@ -288,7 +288,11 @@ func (f *FS) Losses() ([]Loss, error) {
 		}
 		losses = append(losses, l)
 	}
-	return append(losses, Loss{ID: "undecoded", Title: "records not understood", Count: f.undecoded}), nil
+	stats, err := f.Stats()
+	if err != nil {
+		return nil, err
+	}
+	return append(losses, stats.skipped(), Loss{ID: "undecoded", Title: "records not understood", Count: f.undecoded}), nil
 }
 
 // fsShares are the losses that the witness of waits has too.

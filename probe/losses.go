@@ -93,6 +93,12 @@ type RunStats struct {
 	Misses  uint64 // runs that the recursion guard skipped
 }
 
+// skipped tells the runs that the kernel's guard against recursion left out, as it does on
+// preemptible kernels when a program is preempted and wanted again on the same CPU.
+func (s RunStats) skipped() Loss {
+	return Loss{ID: "skipped", Title: "events that the kernel did not run a program for", Count: s.Misses}
+}
+
 // Stats adds up all programs since they were loaded. misses of programs are
 // counted also while statistics are off.
 func (w *bpfWitness) Stats() (sum RunStats, err error) {

@@ -91,8 +91,7 @@ func (w *Requests) Losses() (losses []Loss, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(losses,
-		Loss{ID: "skipped", Title: "events that the kernel did not run a program for", Count: stats.Misses},
+	return append(losses, stats.skipped(),
 		Loss{ID: "undecoded", Title: "records not understood", Count: w.undecoded}), nil
 }
 
