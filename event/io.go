@@ -53,6 +53,7 @@ const (
 	IOSplit      IOFlags = 1 << 2 // a part of a bio that was too large
 	IODirtied    IOFlags = 1 << 3 // Owner dirtied the pages; Carrier writes them
 	IOUnfinished IOFlags = 1 << 4 // its completion was not seen
+	IOInherited  IOFlags = 1 << 5 // Owner is that of the bio on the device above
 )
 
 // Phase is a part of a request's life.

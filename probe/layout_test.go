@@ -4,6 +4,7 @@ package probe
 
 import (
 	"encoding/binary"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,8 +25,11 @@ type record struct {
 func newRecord(t *testing.T, name string, kind event.Kind) *record {
 	t.Helper()
 	load := loadWait
-	if kind == event.KindFile {
+	switch kind {
+	case event.KindFile:
 		load = loadFs
+	case event.KindIO, event.KindIOWait:
+		load = loadBlock
 	}
 	spec, err := load()
 	if err != nil {
@@ -104,7 +108,7 @@ func (r *record) decode() any {
 func same(t *testing.T, pairs map[string][2]any) {
 	t.Helper()
 	for name, p := range pairs {
-		if p[0] != p[1] {
+		if !reflect.DeepEqual(p[0], p[1]) {
 			t.Errorf("%s is %v, not %v", name, p[0], p[1])
 		}
 	}
@@ -198,6 +202,73 @@ func TestFilesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 	r.text("file.path", "b\x00a\x00")
 	same(t, map[string][2]any{
 		"file": {*r.decode().(*event.File), event.File{Ino: 1, Dev: 2, Source: event.ByFD, Path: "/a/b"}},
+	})
+}
+
+func TestRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	r := newRecord(t, "io_record", event.KindIO)
+	want := event.IO{
+		Owner: event.Task{TID: 21, PID: 22, Comm: "owner"}, Carrier: event.Task{TID: 23, PID: 24, Comm: "carrier"},
+		File: event.File{Ino: 8, Dev: 9, Source: event.ByFolio, BlockDevice: true},
+	}
+	r.text("life.owner.comm", "owner")
+	r.text("life.carrier.comm", "carrier")
+	for field, value := range map[string]uint64{
+		"owner.tid": 21, "owner.tgid": 22, "carrier.tid": 23, "carrier.tgid": 24, "ino": 8, "file_dev": 9, "file_source": 2, "file_is_bdev": 1,
+	} {
+		r.set("life."+field, value)
+	}
+	for i, field := range []string{
+		"queued", "got", "inserted", "issued", "completed", "sector", "cgroup", "dev", "disk", "top", "bytes", "op", "depth", "error", "merged", "requeues", "flags", "cpu",
+	} {
+		r.set("life."+field, uint64(100+i))
+	}
+	want.Queued, want.Got, want.Inserted, want.Issued, want.Completed, want.Sector, want.Cgroup = 100, 101, 102, 103, 104, 105, 106
+	want.Dev, want.Disk, want.Top, want.Bytes, want.Op, want.Depth, want.Error = 107, 108, 109, 110, 111, 112, 113
+	want.Merged, want.Requeues, want.Flags, want.CPU = 114, 115, 116, 117
+	same(t, map[string][2]any{"request": {*r.decode().(*event.IO), want}})
+
+	w := newRecord(t, "io_wait_record", event.KindIOWait)
+	for i, field := range []string{"head.tid", "head.tgid", "completed", "sector", "disk", "wait_ns"} {
+		w.set(field, uint64(1+i))
+	}
+	same(t, map[string][2]any{"wait": {*w.decode().(*event.IOWait), event.IOWait{TID: 1, PID: 2, Completed: 3, Sector: 4, Disk: 5, WaitNS: 6}}})
+}
+
+func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	spec, err := loadBlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := func(name string) *record {
+		var s *btf.Struct
+		if err := spec.Types.TypeByName(name, &s); err != nil {
+			t.Fatal(err)
+		}
+		return &record{t, s, make([]byte, s.Size)}
+	}
+	key, sum := layout("io_key"), layout("io_sum")
+	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags"} {
+		key.set(field, uint64(1+2*i))
+	}
+	fields := []string{"count", "bytes", "errors", "merged", "requeues", "split", "sequential", "sequenced", "depths", "depth_count", "depth_max", "carried"}
+	for i, field := range fields {
+		sum.set(field, uint64(1+i))
+	}
+	sum.set("phases.3.ns", 77)
+	sum.set("phases.4.max", 78)
+	sum.set("device_hist.5", 6)
+	sum.set("total_hist.7", 8)
+	sum.set("sizes.9", 10)
+	sum.text("owner.comm", "owner")
+	k, s, err := event.DecodeIOSum(key.b, sum.b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, map[string][2]any{
+		"key":    {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Bio: true}},
+		"counts": {[12]uint64{s.Count, s.Bytes, s.Errors, s.Merged, s.Requeues, s.Split, s.Sequential, s.Sequenced, s.Depths, s.DepthCount, s.DepthMax, s.Carried}, [12]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		"rest":   {[]any{s.Phases[3].NS, s.Phases[4].Max, s.DeviceHist, s.TotalHist, s.Sizes[9], s.Owner.Comm}, []any{uint64(77), uint64(78), event.Hist{{Slot: 5, N: 6}}, event.Hist{{Slot: 7, N: 8}}, uint32(10), "owner"}},
 	})
 }
 
