@@ -29,8 +29,21 @@ func DMDelay(t testing.TB, d Device, delay time.Duration) Device {
 	t.Helper()
 	needGuest(t)
 	Run(t, "modprobe", "dm-delay")
-	name := "delay-" + d.Name
-	table := fmt.Sprintf("0 %d delay %s 0 %d", sectors(t, d), d.Path, delay.Milliseconds())
+	return mapped(t, "delay-"+d.Name, fmt.Sprintf("0 %d delay %s 0 %d", sectors(t, d), d.Path, delay.Milliseconds()))
+}
+
+// DMCrypt is a device over another one that encrypts what it writes there.
+func DMCrypt(t testing.TB, d Device) Device {
+	t.Helper()
+	needGuest(t)
+	Run(t, "modprobe", "dm-crypt")
+	key := strings.Repeat("0123456789abcdef", 4)
+	return mapped(t, "crypt-"+d.Name, fmt.Sprintf("0 %d crypt aes-cbc-plain %s 0 %s 0", sectors(t, d), key, d.Path))
+}
+
+// mapped makes a device-mapper device by its table.
+func mapped(t testing.TB, name, table string) Device {
+	t.Helper()
 	Run(t, "dmsetup", "--noudevsync", "create", name, "--table", table)
 	t.Cleanup(func() { exec.Command("dmsetup", "--noudevsync", "remove", "--force", name).Run() })
 	// Without udev nobody makes /dev/mapper: the kernel's own node is there at once.

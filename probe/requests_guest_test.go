@@ -143,6 +143,50 @@ func TestPhasesAreTheDevices(t *testing.T) {
 	}
 }
 
+// TestWhatIsEncryptedIsItsWriters (case A1): below dm-crypt requests are still those of who
+// wrote, and its thread is the carrier; where the kernel does not tell the link, they are
+// the thread's own, and nobody is guessed.
+func TestWhatIsEncryptedIsItsWriters(t *testing.T) {
+	const writes = 30
+	if !lab.Guest() {
+		t.Skip("only on the lab's kernels")
+	}
+	below := lab.Loop(t, 32)
+	top := lab.DMCrypt(t, below)
+	w := openRequests(t, RequestOptions{Records: true})
+	child := lab.Workload{Name: "direct_write", Args: []string{top.Path, fmt.Sprint(writes)}}.Start(t)
+	child.Go()
+	child.Wait()
+	above, own, others := 0, 0, map[string]int{}
+	for _, o := range allRequests(t, w).ios {
+		switch {
+		case o.Op&event.OpMask != event.OpWrite || o.Bytes == 0:
+		case o.Disk == top.Dev && o.Owner.PID == child.PID():
+			above++
+		case o.Disk == below.Dev && o.Owner.PID == child.PID():
+			own++
+			if o.Top != top.Dev || o.Carrier.PID == 0 {
+				t.Errorf("it does not come from above: %+v", o)
+			}
+		case o.Disk == below.Dev:
+			others[o.Owner.Comm]++
+		}
+	}
+	t.Logf("%d above; below %d of the writer's, and %v", above, own, others)
+	if above != writes {
+		t.Errorf("%d writes are %d above", writes, above)
+	}
+	linked := lab.GuestLine() != "5.10" // from 5.18 dm tells of the bios that it makes later
+	if linked && own != writes || !linked && own > 0 {
+		t.Errorf("of %d writes %d are the writer's below", writes, own)
+	}
+	for name := range others {
+		if !strings.HasPrefix(name, "kworker") && !strings.HasPrefix(name, "dmcrypt_write") {
+			t.Errorf("a write below is told as that of %q", name)
+		}
+	}
+}
+
 // TestErrorsAndRequeues: a request that fails is told once with its error; one that the driver
 // gives back keeps its owner and its first issue.
 func TestErrorsAndRequeues(t *testing.T) {

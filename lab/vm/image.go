@@ -30,7 +30,7 @@ var tools = []string{
 // modules are what a guest can load: the devices and file systems of the tests.
 // What they depend on comes with them.
 var modules = []string{
-	"null_blk", "scsi_debug", "sd_mod", "dm-mod", "dm-delay", "dm-flakey", "dm-crypt", "raid1", "loop", "mq-deadline", "brd", "zram", "lzo-rle", "lzo_rle", "zstd",
+	"null_blk", "scsi_debug", "sd_mod", "dm-mod", "dm-delay", "dm-flakey", "dm-crypt", "cbc", "aes_generic", "raid1", "loop", "mq-deadline", "brd", "zram", "lzo-rle", "lzo_rle", "zstd",
 	"virtio_blk", "virtio_pci", "virtio_net", "nvme", "ext4", "xfs", "btrfs", "fuse", "overlay", "nfs", "nfsv4", "nfsd", "veth", "dummy", "crc32c", "crc32c_generic", "crc32c-intel", "libcrc32c",
 }
 
