@@ -205,6 +205,7 @@ enum io_flag {
 	IO_SEQUENTIAL = 1 << 1,	/* begins where the one before ended */
 	IO_SPLIT = 1 << 2,	/* a part of a bio that was too large */
 	IO_DIRTIED = 1 << 3,	/* the owner dirtied the pages, the carrier writes them */
+	IO_STARTED = 1 << 6,	/* counted as started */
 	IO_INHERITED = 1 << 5,	/* the owner is that of the bio that it was made from, on the device above */
 };
 

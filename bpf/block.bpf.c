@@ -50,9 +50,12 @@ PROBE(dirty_page, writeback_dirty_page, dirty((void *)args[1]))
 
 INLINE bool sleeps_for_io(struct task_struct *prev)
 {
+	/* Idle kernel threads are uninterruptible, too, but wait for nothing. */
+	const __u32 mask = TASK_UNINTERRUPTIBLE | TASK_NOLOAD;
+
 	if (typed)
-		return BPF_CORE_READ_BITFIELD(prev, in_iowait) || direct_state(prev) & TASK_UNINTERRUPTIBLE;
-	return BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait) || task_state(prev) & TASK_UNINTERRUPTIBLE;
+		return BPF_CORE_READ_BITFIELD(prev, in_iowait) || (direct_state(prev) & mask) == TASK_UNINTERRUPTIBLE;
+	return BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait) || (task_state(prev) & mask) == TASK_UNINTERRUPTIBLE;
 }
 
 INLINE void switch_out(struct task_struct *prev)
@@ -60,10 +63,15 @@ INLINE void switch_out(struct task_struct *prev)
 	struct sleep *sleep;
 	__u32 tid;
 
-	if (!epoch || !sleeps_for_io(prev))
+	if (!epoch)
 		return;
 	tid = GET(prev, pid);
 	sleep = &sleeps[tid & (SLEEPS - 1)];
+	if (!sleeps_for_io(prev)) {
+		if (sleep->tid == tid)
+			sleep->tid = 0; /* its last wait is over */
+		return;
+	}
 	sleep->tid = tid;
 	sleep->since = bpf_ktime_get_ns();
 }

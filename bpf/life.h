@@ -80,6 +80,16 @@ INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
 	life->flags |= IO_INHERITED;
 }
 
+INLINE void count_start(struct io_life *life)
+{
+	struct io_count *count = this_count();
+
+	if (!count || life->flags & IO_STARTED)
+		return;
+	life->flags |= IO_STARTED;
+	count->started++;
+}
+
 INLINE bool by_pages(struct bio *bio, struct io_life *life)
 {
 	struct place pages = above_at(PAGES_DEV, 0);
@@ -135,15 +145,12 @@ INLINE void queue_bio(struct bio *bio)
 	life.disk = number_of(disk);
 	life.queued = now;
 	if (!(typed ? disk->queue->mq_ops : BPF_CORE_READ(disk, queue, mq_ops))) {
-		struct io_count *count = this_count();
-
 		life.flags |= IO_BIO;
+		count_start(&life);
 		life.issued = now;
 		life.bytes = GET(bio, bi_iter.bi_size);
 		life.cpu = bpf_get_smp_processor_id();
 		note_above(bio, &life);
-		if (count)
-			count->started++;
 	}
 	if (life.op & REQ_PREFLUSH) {
 		struct disk *d = disk_of(life.disk);
@@ -192,20 +199,22 @@ INLINE void split_bio(struct bio *front)
 		return;
 	life = *rest;
 	life.flags |= IO_SPLIT;
+	life.flags &= ~IO_STARTED;
 	rest->flags |= IO_SPLIT;
 	keep_life(front, &life);
 }
 
 INLINE void get_request(struct bio *bio)
 {
-	struct io_count *count = this_count();
 	struct io_life *life;
 
-	if (!epoch || !bio || !count)
+	if (!epoch || !bio)
 		return;
-	count->started++;
 	life = find_life(bio);
-	if (life && !life->got)
+	if (!life)
+		return;
+	count_start(life);
+	if (!life->got)
 		life->got = bpf_ktime_get_ns();
 }
 
@@ -239,7 +248,10 @@ INLINE void insert_request(struct request *rq)
 	if (!epoch)
 		return;
 	life = life_of(rq, true);
-	if (life && !life->inserted && !life->issued)
+	if (!life)
+		return;
+	count_start(life);
+	if (!life->inserted && !life->issued)
 		life->inserted = bpf_ktime_get_ns();
 }
 
@@ -282,7 +294,10 @@ INLINE void issue_request(struct request *rq)
 		return;
 	}
 	life = life_of(rq, true);
-	if (life && !life->issued)
+	if (!life)
+		return;
+	count_start(life);
+	if (!life->issued)
 		begin_device(life, rq, disk, now);
 }
 

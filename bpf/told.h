@@ -262,6 +262,7 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 		keep_rest(rq, life, bytes);
 		return;
 	}
+	count_start(life);
 	life->completed = bpf_ktime_get_ns();
 	life->error = error;
 	if (life->issued) {

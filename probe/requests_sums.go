@@ -71,8 +71,8 @@ type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, Absorb
 var requestLossNames = []Loss{
 	{ID: "life_full", Title: "requests not told: no memory for another one under way"},
 	{ID: "sum_full", Title: "requests summed up with others: no memory for another sum"},
-	{ID: "ring_io", Title: "request lines lost: the ring was full"},
-	{ID: "io_budget", Title: "request lines not made: the interval's budget was used up"},
+	{ID: "ring_io", Title: "request lines lost: the ring was full (--buffer)"},
+	{ID: "io_budget", Title: "request lines not made: there were more than --max-rate in a second"},
 	{ID: "backwards", Title: "phases left out of sums: instants out of order"},
 }
 

@@ -129,10 +129,13 @@ func countFields() []Field[NamedRow] {
 		count("errors", "ERRORS", 87, "Requests that failed.", func(r *Row) uint64 { return r.Errors }),
 		count("backwards", "", 0, "Requests of which an instant lies before one that it must follow; they are in no time and no histogram.", func(r *Row) uint64 { return r.Backwards }),
 		count("unfinished", "", 0, "Requests whose completion was not seen; they are in no other figure.", func(r *Row) uint64 { return r.Unfinished }),
-		count("waits", "", 0, "Waits of threads that completions ended.", func(r *Row) uint64 { return r.Waits.Count }),
 		Field[NamedRow]{
-			Info{ID: "waits_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Title: "WAITED", Right: true, Width: 7, Priority: 55, Help: "Time of these waits."},
-			func(r NamedRow) snapshot.Value { return integer(r.Waits.NS) },
+			Info{ID: "waits", Unit: snapshot.Count, Kind: snapshot.Integer, Nullable: true, Help: "Waits of threads that completions ended; unknown where none was seen, as by sums that are made in the kernel."},
+			func(r NamedRow) snapshot.Value { return integerIf(r.Waits.Count > 0, r.Waits.Count) },
+		},
+		Field[NamedRow]{
+			Info{ID: "waits_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "WAITED", Right: true, Width: 7, Priority: 55, Help: "Time of these waits."},
+			func(r NamedRow) snapshot.Value { return integerIf(r.Waits.Count > 0, r.Waits.NS) },
 		},
 	)
 }

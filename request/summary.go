@@ -18,6 +18,7 @@ type Losses struct {
 	InFlight  uint64 // at the end
 	Unmatched uint64 // completions without a start, or starts that were given up
 	Dropped   uint64 // requests of which no more is known than that they were lost
+	Wider     bool   // they are of more than the summary, which has some requests only
 }
 
 // Options choose how a Summary is built.

@@ -23,10 +23,10 @@ type blockCmd struct {
 	For      time.Duration `help:"Watch for this long, then end." placeholder:"10s"`
 	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
-	Import   string        `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
+	Import   *string       `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
 	Interval time.Duration `help:"Width of a column of the heat map." default:"1s"`
 
-	Device   string        `help:"Only requests of this disk or partition." placeholder:"NAME"`
+	Device   *string       `help:"Only requests of this disk or partition." placeholder:"NAME"`
 	Pid      []uint32      `help:"Only requests for these processes."`
 	Comm     string        `help:"Only requests for threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only requests charged to this cgroup or one below." placeholder:"PATH"`
@@ -43,8 +43,8 @@ type blockCmd struct {
 	Schema  bool     `help:"Print the JSON schema of what --json prints, and watch nothing."`
 	Output  string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
-	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"8192"`
-	MaxRate     uint32        `help:"Lines a second for each CPU at most; those beyond are counted." default:"20000" placeholder:"N"`
+	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two, by default 8192." default:"8192"`
+	MaxRate     uint32        `help:"Lines a second for each CPU at most, by default 20,000; those beyond are counted." default:"20000" placeholder:"N"`
 	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via         string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
@@ -74,8 +74,12 @@ func (c *blockCmd) Validate() error {
 		return errors.New("--heatmap goes with --summary")
 	case c.Csv && c.Summary:
 		return errors.New("--csv lists requests: it does not go with --summary")
-	case c.Import != "" && (c.For > 0 || c.MaxTime > 0 || c.Via != "" || c.Btf != ""):
+	case c.Import != nil && (c.For > 0 || c.MaxTime > 0 || c.Via != "" || c.Btf != ""):
 		return errors.New("--import reads a recording: --for, --max-time, --via and --btf do not go with it")
+	case c.Import != nil && *c.Import == "":
+		return errors.New("--import names no file")
+	case c.Device != nil && *c.Device == "":
+		return errors.New("--device names no device")
 	case c.Top < 0:
 		return errors.New("--top is negative")
 	}
@@ -121,12 +125,12 @@ func (c *blockCmd) Run(s *streams) error {
 		}
 		return writeTo(c.Output, s, json.WriteLineSchema)
 	}
-	if c.Import != "" {
+	if c.Import != nil {
 		return c.runImport(s)
 	}
 	var err error
-	if c.Device != "" {
-		if c.dev, err = findDevice("/", c.Device); err != nil {
+	if c.Device != nil {
+		if c.dev, err = findDevice("/", *c.Device); err != nil {
 			return usageError{err}
 		}
 	}
@@ -137,6 +141,11 @@ func (c *blockCmd) Run(s *streams) error {
 		c.within = cgroupWithin(c.Cgroup)
 	}
 	return c.runLive(s)
+}
+
+// isFiltered says whether some requests only are asked for.
+func (c *blockCmd) isFiltered() bool {
+	return c.dev != 0 || len(c.Pid) > 0 || c.Comm != "" || c.Cgroup != "" || c.kinds != nil || c.Min > 0 || c.MinBytes > 0 || c.Layer != "all"
 }
 
 // wants is the part of the filters that the kernel side does not do.

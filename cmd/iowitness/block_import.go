@@ -24,8 +24,8 @@ func (importNames) File(event.File, uint32) string { return "" }
 
 // runImport analyses a recording. What comes before a damage is told all the same.
 func (c *blockCmd) runImport(s *streams) error {
-	if c.Device != "" {
-		dev, ok := parseDev(c.Device)
+	if c.Device != nil {
+		dev, ok := parseDev(*c.Device)
 		if !ok {
 			return usageError{errors.New("a recording knows devices by their numbers: give --device as MAJOR:MINOR")}
 		}
@@ -34,7 +34,7 @@ func (c *blockCmd) runImport(s *streams) error {
 	if c.Cgroup != "" {
 		return usageError{errors.New("a recording does not know cgroups: --cgroup does not go with --import")}
 	}
-	reader, err := blktrace.Open(c.Import)
+	reader, err := blktrace.Open(*c.Import)
 	if err != nil {
 		return err
 	}
@@ -71,19 +71,18 @@ func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Read
 	sums := request.NewCollector(0, 0)
 	var first, last uint64
 	counts, damage := reader.Read(func(o *event.IO) {
-		if !c.wantsAll(o, names) {
-			return
-		}
 		if begin := o.Begin(); first == 0 || begin != 0 && begin < first {
 			first = begin
 		}
 		last = max(last, o.Completed)
-		sums.Add(o)
+		if c.wantsAll(o, names) {
+			sums.Add(o)
+		}
 	})
 	o := request.Options{
-		Version: version(), Source: reader.Format() + " " + c.Import, Wall: time.Duration(max(last, first) - first), Top: c.Top,
+		Version: version(), Source: reader.Format() + " " + *c.Import, Wall: time.Duration(max(last, first) - first), Top: c.Top,
 		Losses: request.Losses{
-			Started: counts.IOs, Completed: counts.IOs - counts.Unfinished, InFlight: counts.Unfinished, Unmatched: counts.Unmatched, Dropped: counts.Missing,
+			Started: counts.IOs, Completed: counts.IOs - counts.Unfinished, InFlight: counts.Unfinished, Unmatched: counts.Unmatched, Dropped: counts.Missing, Wider: c.isFiltered(),
 		},
 		Notes: importFoot(&counts),
 	}

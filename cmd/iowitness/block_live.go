@@ -14,6 +14,7 @@ import (
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/request"
+	"github.com/iowitness/iowitness/view/text"
 )
 
 // orderSlack is how much later than others a record of another CPU may come.
@@ -31,7 +32,8 @@ type requestSession struct {
 	opened  time.Time
 	notes   []string
 	told    uint64
-	failed  error // of the first line that could not be written
+	joined  uint64 // of them
+	failed  error  // of the first line that could not be written
 }
 
 // runLive witnesses until it is ended.
@@ -41,6 +43,11 @@ func (c *blockCmd) runLive(s *streams) error {
 		return err
 	}
 	defer out.Close()
+	for _, pid := range c.Pid {
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
+			return &probe.PIDError{PID: pid}
+		}
+	}
 	base := newNames("/")
 	var address func(string) (uint64, bool)
 	if symbols, err := base.symbols(); err == nil {
@@ -87,6 +94,9 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	}
 	if err := r.witness.Start(); err != nil {
 		return err
+	}
+	if text.Inspect(s.err, os.Getenv).IsTerminal && (c.Summary || c.Json || c.Csv || c.Output != "") {
+		fmt.Fprintln(s.err, "iowitness: watching block requests; Ctrl-C ends it")
 	}
 	for r.failed == nil && !end.reached() {
 		if err := r.interval(end); err != nil {
@@ -159,6 +169,9 @@ func (r *requestSession) write(o *event.IO) {
 		return
 	}
 	r.told++
+	if o.WaitTID != 0 {
+		r.joined++
+	}
 	r.failed = r.lines.Write(o)
 }
 
@@ -217,7 +230,7 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 	}
 	return writing(r.c.writeSummary(out, r.sums.Summary(request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
-		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched},
+		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},
 		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),
 	}), r.names))
 }
@@ -225,9 +238,11 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 // foot balances what a list has told. It goes where messages go: the list is for programs too.
 func (r *requestSession) foot(s *streams, c probe.RequestCounts, lost []string) {
 	parts := []string{
-		fmt.Sprintf("%d requests told", r.told),
-		fmt.Sprintf("%d completed while it watched, %d of them submitted by another thread than their owner's", c.Completed, c.OtherContext),
-		fmt.Sprintf("joined %d of %d to the wait they ended", r.order.Joined, r.told),
+		fmt.Sprintf("%d requests told, %d of them joined to the wait that they ended", r.told, r.joined),
+		fmt.Sprintf("on the whole machine %d completed, %d of them submitted by another thread than their owner's", c.Completed, c.OtherContext),
+	}
+	if r.c.isFiltered() {
+		parts[0] += ", as they were asked for"
 	}
 	if c.InFlight > 0 {
 		parts = append(parts, fmt.Sprintf("%d still under way", c.InFlight))

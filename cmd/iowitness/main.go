@@ -67,7 +67,8 @@ func run(args []string, s streams) int {
 		fmt.Fprintln(s.out, "iowitness", version())
 		return exitOK
 	}
-	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help") {
+	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help") {
+		fmt.Fprint(s.out, verbs(parser))
 		args = []string{"watch", "--help"} // whose flags are those of a call without a command
 	}
 	ctx, err := parse(parser, args)
@@ -129,4 +130,17 @@ func isClosedPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // sentence keeps an error on one line.
 func sentence(err error) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
+}
+
+// verbs list what there is beside the main job.
+func verbs(parser *kong.Kong) string {
+	var b strings.Builder
+	b.WriteString("Commands, each with a --help of its own:\n")
+	for _, c := range parser.Model.Children {
+		if !c.Hidden {
+			fmt.Fprintf(&b, "  %-9s %s\n", c.Name, c.Help)
+		}
+	}
+	b.WriteString("\nWithout a command it watches:\n\n")
+	return b.String()
 }

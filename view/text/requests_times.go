@@ -204,7 +204,7 @@ func findingWords(f *request.Finding, names request.Names) string {
 func (p *requestsPage) foot() {
 	l := &p.s.Losses
 	p.add("", plain)
-	text := fmt.Sprintf("started %s, completed %s, in flight %s, unmatched %s", Count(l.Started), Count(l.Completed), Count(l.InFlight), Count(l.Unmatched))
+	text := lossesOf(l) + fmt.Sprintf("started %s, completed %s, in flight %s, unmatched %s", Count(l.Started), Count(l.Completed), Count(l.InFlight), Count(l.Unmatched))
 	st := dim
 	if l.Dropped > 0 {
 		text += fmt.Sprintf(", lost %s", Count(l.Dropped))
@@ -220,4 +220,12 @@ func (p *requestsPage) foot() {
 	for _, n := range p.s.Notes {
 		p.hang("note: ", quote(n), dim)
 	}
+}
+
+// lossesOf says what losses are of, where that is more than what is shown.
+func lossesOf(l *request.Losses) string {
+	if l.Wider {
+		return "of all, whatever was asked for: "
+	}
+	return ""
 }
