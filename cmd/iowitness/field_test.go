@@ -266,7 +266,7 @@ func TestTerminals(t *testing.T) {
 		{[]string{"TERM=dumb"}, false},
 		{[]string{"TERM="}, false},
 	} {
-		cmd := exec.Command("script", "-qec", "timeout -s INT 1.5 "+binary, "/dev/null")
+		cmd := exec.Command("script", "-qec", "timeout -s INT 4 "+binary, "/dev/null")
 		cmd.Env = append(os.Environ(), test.env...)
 		r := runCmd(t, cmd)
 		if !strings.Contains(r.out, "iowait") || strings.Contains(r.out, "\x1b[H") != test.escapes {
