@@ -119,7 +119,7 @@ INLINE void queue_bio(struct bio *bio)
 	life.op = GET(bio, bi_opf);
 	life.sector = GET(bio, bi_iter.bi_sector);
 	put_self(&life.owner);
-	before = find_life(bio);
+	before = has_stacked ? find_life(bio) : NULL;
 	if (before && before->flags & IO_INHERITED && !before->queued) {
 		life.carrier = life.owner;
 		life.owner = before->owner;
