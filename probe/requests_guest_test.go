@@ -123,7 +123,7 @@ func TestPhasesAreTheDevices(t *testing.T) {
 			t.Errorf("no time in the device: %+v", o)
 		case o.Disk == top.Dev && o.Flags&event.IOBio != 0:
 			tops++
-			if device < uint64(delay)*98/100 {
+			if device < uint64(delay)*3/4 { // it counts in ticks, which an emulated machine may catch up with
 				t.Errorf("%v in D→C of the stacked device, which takes %v", time.Duration(device), delay)
 			}
 		case o.Disk == below.Dev:
