@@ -35,7 +35,10 @@ func TestMissedReturnsAreShown(t *testing.T) {
 				t.Errorf("%d waits counted, %d returns told as missed, in %d switches", m.Waits, m.Shown, m.Switches)
 			}
 			// Case D2: a kernel may say that it missed none. 5.10 counts others than those that its pool has no room for.
-			if awake := int64(lossesOf(t, w)["missed_awake"].Count); m.Kernel >= 0 && math.Abs(float64(m.Kernel-awake)-float64(m.Shown)) > float64(m.Shown)/100+3 && lab.GuestLine() != "5.10" {
+			// It counts a call twice of which it ran neither program.
+			losses := lossesOf(t, w)
+			awake, twice := int64(losses["missed_awake"].Count), losses["missed_entry"].Count
+			if m.Kernel >= 0 && math.Abs(float64(m.Kernel-awake)-float64(m.Shown)) > float64(m.Shown)/100+3+float64(twice) && lab.GuestLine() != "5.10" {
 				t.Errorf("%d returns are told as missed, %d by the kernel", m.Shown, m.Kernel)
 			}
 			if hasPool(w) && m.Shown == 0 {
