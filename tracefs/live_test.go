@@ -218,7 +218,9 @@ func TestStacksOfEvents(t *testing.T) {
 	if err := errors.Join(i.Stacks(true), i.Enable("sched", "sched_switch", true), i.Trace(true)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond)
+	for range 100 { // an idle machine has hardly any switches but ours
+		time.Sleep(3 * time.Millisecond)
+	}
 	if err := i.Trace(false); err != nil {
 		t.Fatal(err)
 	}
