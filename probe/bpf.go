@@ -6,16 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/event"
@@ -24,25 +20,20 @@ import (
 
 // bpfWitness is the kernel side in BPF, loaded and attached.
 type bpfWitness struct {
+	object
 	means          Means
 	byHash         bool // the threads' state is in a hash by thread id, not in task storage
 	schedulerClock bool // instants are by the scheduler's clock, not CLOCK_MONOTONIC
 	notes          []string
 
 	options    *Options
-	collection *ebpf.Collection
 	tracefs    *tracefs.FS
-	links      []io.Closer
 	calls      calls
 	walk       *link.Iter
 	resolve    *link.Iter
-	ring       *ringbuf.Reader
 	epoch      uint32
 	generation uint32
-	fellSilent uint32
-	record     ringbuf.Record
 	buf        []byte
-	undecoded  uint64
 }
 
 // openBPF loads the kernel side by one means and attaches it.
@@ -51,7 +42,7 @@ func openBPF(o *Options, via Means, types *btf.Spec, own bool) (Witness, error) 
 	if err != nil {
 		return nil, err
 	}
-	if w.ring, err = ringbuf.NewReader(w.collection.Maps["records"]); err != nil {
+	if err := w.openRing(); err != nil {
 		w.Close()
 		return nil, err
 	}
@@ -108,11 +99,9 @@ func (w *bpfWitness) Heartbeat() (closed bool, err error) {
 	if w.options.Silence == 0 {
 		return false, nil
 	}
-	var fell uint32
-	if err := w.collection.Variables["fell_silent"].Get(&fell); err != nil {
+	if closed, err = w.hasFallenSilent(); err != nil {
 		return false, err
 	}
-	closed, w.fellSilent = fell != w.fellSilent, fell
 	return closed, w.live()
 }
 
@@ -120,10 +109,6 @@ func (w *bpfWitness) Heartbeat() (closed bool, err error) {
 func (w *bpfWitness) live() error {
 	if w.options.Silence == 0 {
 		return nil
-	}
-	now, err := monotonic()
-	if err != nil {
-		return err
 	}
 	var offset uint64
 	if w.schedulerClock {
@@ -134,7 +119,7 @@ func (w *bpfWitness) live() error {
 			return nil // no walk has compared the clocks yet
 		}
 	}
-	return w.set("alive_until", now-offset+uint64(w.options.Silence))
+	return w.object.live(w.options.Silence, offset)
 }
 
 func (w *bpfWitness) SetDetail(d Detail) error {
@@ -175,14 +160,6 @@ func (w *bpfWitness) SetAddresses(address func(symbol string) (uint64, bool)) er
 		}
 	}
 	return w.set("function_address", functions)
-}
-
-func (w *bpfWitness) set(name string, value any) error {
-	v := w.collection.Variables[name]
-	if v == nil {
-		return fmt.Errorf("the kernel side has no variable %s", name)
-	}
-	return v.Set(value)
 }
 
 func (w *bpfWitness) Clock() (uint64, error) {
@@ -288,39 +265,8 @@ func (w *bpfWitness) walkHash(tell func(*event.Tally)) (n int, err error) {
 	return n, states.Err()
 }
 
-func (w *bpfWitness) Drain(deadline time.Time, tell func(any)) error {
-	return drain(w.ring, &w.record, &w.undecoded, deadline, tell)
-}
-
-// drain takes records from a ring until the deadline, or until it is flushed.
-func drain(ring *ringbuf.Reader, record *ringbuf.Record, undecoded *uint64, deadline time.Time, tell func(any)) error {
-	ring.SetDeadline(deadline)
-	for {
-		err := ring.ReadInto(record)
-		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the ring of records: %w", err)
-		}
-		decoded, _, err := event.Decode(record.RawSample)
-		if err != nil {
-			*undecoded++
-			continue
-		}
-		tell(decoded)
-	}
-}
-
-func (w *bpfWitness) Interrupt() { _ = w.ring.Flush() }
-
 func (w *bpfWitness) Detach() error {
-	errs := []error{w.calls.detach()}
-	for _, l := range w.links {
-		errs = append(errs, l.Close())
-	}
-	w.links = nil
-	return errors.Join(errs...)
+	return errors.Join(w.calls.detach(), w.detach())
 }
 
 func (w *bpfWitness) Close() error {
@@ -331,14 +277,7 @@ func (w *bpfWitness) Close() error {
 			*iter = nil
 		}
 	}
-	if w.ring != nil {
-		errs = append(errs, w.ring.Close())
-		w.ring = nil
-	}
-	if w.collection != nil {
-		w.collection.Close()
-		w.collection = nil
-	}
+	errs = append(errs, w.close())
 	if w.tracefs != nil {
 		w.tracefs.Close()
 		w.tracefs = nil

@@ -15,7 +15,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/iowitness/iowitness/event"
@@ -41,22 +40,17 @@ type FSOptions struct {
 // FS witnesses calls to file systems, from Start to Close. It is not safe for
 // concurrent use, but for Interrupt.
 type FS struct {
-	via        Means
-	options    FSOptions
-	programs   map[string]string // by the id of their probe
-	collection *ebpf.Collection
-	links      []io.Closer
-	resolve    *link.Iter
-	underWay   *link.Iter
-	ring       *ringbuf.Reader
-	record     ringbuf.Record
-	undecoded  uint64
-	notes      []string
+	object
+	via      Means
+	options  FSOptions
+	programs map[string]string // by the id of their probe
+	resolve  *link.Iter
+	underWay *link.Iter
+	notes    []string
 
-	epoch      uint32
-	fellSilent uint32
-	before     event.FSInterval // journals and flushes at the end of the last interval
-	stacks     map[uint64]fsFsStack
+	epoch  uint32
+	before event.FSInterval // journals and flushes at the end of the last interval
+	stacks map[uint64]fsFsStack
 }
 
 // OpenFS loads the kernel side and attaches it, with its gate still closed. An error that
@@ -171,8 +165,7 @@ func (f *FS) prepare() (err error) {
 	if err := f.set("self_tgid", self); err != nil {
 		return err
 	}
-	f.ring, err = ringbuf.NewReader(f.collection.Maps["records"])
-	return err
+	return f.openRing()
 }
 
 func (f *FS) attach() error {
@@ -207,14 +200,6 @@ func (f *FS) note(p Probe, err error) {
 	f.notes = addOnce(f.notes, fmt.Sprintf("%s: %s", p.Without, why))
 }
 
-func (f *FS) set(name string, value any) error {
-	v := f.collection.Variables[name]
-	if v == nil {
-		return fmt.Errorf("the kernel side has no variable %s", name)
-	}
-	return v.Set(value)
-}
-
 // Facts are what there is to know of the means in use.
 func (f *FS) Facts() Facts {
 	facts := Facts{Means: f.via, State: "task_storage", Clock: "monotonic", Notes: f.notes}
@@ -230,7 +215,7 @@ func (f *FS) Start() error {
 		return err
 	}
 	f.epoch = 1
-	return errors.Join(f.live(), f.set("epoch", f.epoch))
+	return errors.Join(f.live(f.options.Silence, 0), f.set("epoch", f.epoch))
 }
 
 // Heartbeat tells the kernel side that somebody still listens. closed says that it had
@@ -239,26 +224,11 @@ func (f *FS) Heartbeat() (closed bool, err error) {
 	if f.options.Silence == 0 {
 		return false, nil
 	}
-	var fell uint32
-	if err := f.collection.Variables["fell_silent"].Get(&fell); err != nil {
-		return false, err
-	}
-	closed, f.fellSilent = fell != f.fellSilent, fell
-	if err := f.live(); err != nil || !closed {
+	closed, err = f.hasFallenSilent()
+	if err := errors.Join(err, f.live(f.options.Silence, 0)); err != nil || !closed {
 		return closed, err
 	}
 	return closed, f.set("epoch", f.epoch)
-}
-
-func (f *FS) live() error {
-	if f.options.Silence == 0 {
-		return nil
-	}
-	now, err := monotonic()
-	if err != nil {
-		return err
-	}
-	return f.set("alive_until", now+uint64(f.options.Silence))
 }
 
 // SetStacks says whether sleeps are unwound from now on. Those that are not are not attributed to a cause.
@@ -266,15 +236,6 @@ func (f *FS) SetStacks(on bool) error { return f.set("with_stacks", on) }
 
 // Pause closes the gate: calls are neither counted nor looked at.
 func (f *FS) Pause() error { return f.set("epoch", uint32(0)) }
-
-// Drain gives records in the order in which they were made: *event.File and
-// *event.Identity. It returns at the deadline or when interrupted.
-func (f *FS) Drain(deadline time.Time, tell func(any)) error {
-	return drain(f.ring, &f.record, &f.undecoded, deadline, tell)
-}
-
-// Interrupt makes Drain return early. It may be called by any goroutine.
-func (f *FS) Interrupt() { _ = f.ring.Flush() }
 
 // Losses are all counts since the start, of what can go missing here.
 func (f *FS) Losses() ([]Loss, error) {
@@ -306,23 +267,11 @@ func (f *FS) Stats() (RunStats, error) {
 // Close detaches and frees everything. It may be called more than once.
 func (f *FS) Close() error {
 	var errs []error
-	for _, l := range f.links {
-		errs = append(errs, l.Close())
-	}
-	f.links = nil
 	for _, iter := range []**link.Iter{&f.resolve, &f.underWay} {
 		if *iter != nil {
 			errs = append(errs, (*iter).Close())
 			*iter = nil
 		}
 	}
-	if f.ring != nil {
-		errs = append(errs, f.ring.Close())
-		f.ring = nil
-	}
-	if f.collection != nil {
-		f.collection.Close()
-		f.collection = nil
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.close())...)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/iowitness/iowitness/event"
@@ -60,17 +59,12 @@ func (o *RequestOptions) fill() {
 // Requests is the witness of block requests. It is not safe for concurrent use,
 // but for Interrupt.
 type Requests struct {
-	means      Means
-	notes      []string
-	options    RequestOptions
-	collection *ebpf.Collection
-	links      []io.Closer
-	ring       *ringbuf.Reader
-	record     ringbuf.Record
-	epoch      uint32
-	fellSilent uint32
-	undecoded  uint64
-	statuses   bool // errors are blk_status_t
+	object
+	means    Means
+	notes    []string
+	options  RequestOptions
+	epoch    uint32
+	statuses bool // errors are blk_status_t
 }
 
 var requestMeans = []Means{TPBTF, RawTP}
@@ -129,7 +123,7 @@ func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, er
 			return nil, err
 		}
 	}
-	if w.ring, err = ringbuf.NewReader(w.collection.Maps["records"]); err != nil {
+	if err := w.openRing(); err != nil {
 		return nil, err
 	}
 	return w, w.attach(chosen)
@@ -232,7 +226,7 @@ func (w *Requests) Notes() []string { return w.notes }
 // Start opens the gate.
 func (w *Requests) Start() error {
 	w.epoch = 1
-	return errors.Join(w.live(), w.set("epoch", w.epoch))
+	return errors.Join(w.live(w.options.Silence, 0), w.set("epoch", w.epoch))
 }
 
 // Pause closes the gate. Requests under way are completed unseen.
@@ -256,80 +250,27 @@ func (w *Requests) Heartbeat() (closed bool, err error) {
 	if w.options.Silence == 0 {
 		return false, nil
 	}
-	var fell uint32
-	if err := w.collection.Variables["fell_silent"].Get(&fell); err != nil {
-		return false, err
-	}
-	closed, w.fellSilent = fell != w.fellSilent, fell
-	err = w.live()
+	closed, err = w.hasFallenSilent()
+	err = errors.Join(err, w.live(w.options.Silence, 0))
 	if closed {
 		err = errors.Join(err, w.set("epoch", w.epoch))
 	}
 	return closed, err
 }
 
-func (w *Requests) live() error {
-	if w.options.Silence == 0 {
-		return nil
-	}
-	now, err := monotonic()
-	if err != nil {
-		return err
-	}
-	return w.set("alive_until", now+uint64(w.options.Silence))
-}
-
-func (w *Requests) set(name string, value any) error {
-	return w.collection.Variables[name].Set(value)
-}
-
 // Drain gives *event.IO, *event.IOWait and *event.File in the order in which they
 // were made, until the deadline or until it is interrupted.
 func (w *Requests) Drain(deadline time.Time, tell func(any)) error {
-	w.ring.SetDeadline(deadline)
-	for {
-		err := w.ring.ReadInto(&w.record)
-		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the ring of records: %w", err)
-		}
-		decoded, _, err := event.Decode(w.record.RawSample)
-		if err != nil {
-			w.undecoded++
-			continue
-		}
-		if o, ok := decoded.(*event.IO); ok {
+	return w.object.Drain(deadline, func(record any) {
+		if o, ok := record.(*event.IO); ok {
 			o.Error = w.errno(o.Error, o.Flags)
 		}
-		tell(decoded)
-	}
+		tell(record)
+	})
 }
-
-// Interrupt makes Drain return early. It may be called by any goroutine.
-func (w *Requests) Interrupt() { _ = w.ring.Flush() }
 
 // Detach takes everything out of the kernel's way; sums and counts can still be read.
-func (w *Requests) Detach() error {
-	var errs []error
-	for _, l := range w.links {
-		errs = append(errs, l.Close())
-	}
-	w.links = nil
-	return errors.Join(errs...)
-}
+func (w *Requests) Detach() error { return w.detach() }
 
 // Close detaches and frees everything. It may be called more than once.
-func (w *Requests) Close() error {
-	errs := []error{w.Detach()}
-	if w.ring != nil {
-		errs = append(errs, w.ring.Close())
-		w.ring = nil
-	}
-	if w.collection != nil {
-		w.collection.Close()
-		w.collection = nil
-	}
-	return errors.Join(errs...)
-}
+func (w *Requests) Close() error { return w.close() }

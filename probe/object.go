@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+
+	"github.com/iowitness/iowitness/event"
+)
+
+// object is a kernel side in BPF, whatever it witnesses: loaded, attached, and read by a ring.
+type object struct {
+	collection *ebpf.Collection
+	links      []io.Closer
+	ring       *ringbuf.Reader
+	record     ringbuf.Record
+	undecoded  uint64 // records that were not understood
+	fellSilent uint32
+}
+
+func (o *object) openRing() (err error) {
+	o.ring, err = ringbuf.NewReader(o.collection.Maps["records"])
+	return err
+}
+
+func (o *object) set(name string, value any) error {
+	v := o.collection.Variables[name]
+	if v == nil {
+		return fmt.Errorf("the kernel side has no variable %s", name)
+	}
+	return v.Set(value)
+}
+
+// hasFallenSilent says whether the gate has closed by itself since this was last asked.
+func (o *object) hasFallenSilent() (closed bool, err error) {
+	var fell uint32
+	if err := o.collection.Variables["fell_silent"].Get(&fell); err != nil {
+		return false, err
+	}
+	closed, o.fellSilent = fell != o.fellSilent, fell
+	return closed, nil
+}
+
+// live puts off the instant when the gate closes by itself; 0: it never does. The kernel
+// side's clock is so much behind CLOCK_MONOTONIC.
+func (o *object) live(silence time.Duration, behind uint64) error {
+	if silence == 0 {
+		return nil
+	}
+	now, err := monotonic()
+	if err != nil {
+		return err
+	}
+	return o.set("alive_until", now-behind+uint64(silence))
+}
+
+// Drain gives records in the order in which they were made, until the deadline or until
+// it is interrupted; at a deadline that has passed it only takes what is there.
+func (o *object) Drain(deadline time.Time, tell func(any)) error {
+	o.ring.SetDeadline(deadline)
+	for {
+		err := o.ring.ReadInto(&o.record)
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ring of records: %w", err)
+		}
+		decoded, _, err := event.Decode(o.record.RawSample)
+		if err != nil {
+			o.undecoded++
+			continue
+		}
+		tell(decoded)
+	}
+}
+
+// Interrupt makes Drain return early. It may be called by any goroutine.
+func (o *object) Interrupt() { _ = o.ring.Flush() }
+
+// detach takes everything out of the kernel's way; what was counted can still be read.
+func (o *object) detach() error {
+	var errs []error
+	for _, l := range o.links {
+		errs = append(errs, l.Close())
+	}
+	o.links = nil
+	return errors.Join(errs...)
+}
+
+// close detaches and frees everything. It may be called more than once.
+func (o *object) close() error {
+	errs := []error{o.detach()}
+	if o.ring != nil {
+		errs = append(errs, o.ring.Close())
+		o.ring = nil
+	}
+	if o.collection != nil {
+		o.collection.Close()
+		o.collection = nil
+	}
+	return errors.Join(errs...)
+}
