@@ -25,7 +25,8 @@ func TestEntryAndReturnTellTheDevicesDelay(t *testing.T) {
 			sum, flagged, longest := r.sum(child.PID())
 			// On preemptible kernels some runs are skipped: that is told.
 			skipped := loss(t, w, "missed_entry").Count + loss(t, w, "missed_return").Count
-			if sum.Count+skipped < reads-reads/100 || sum.Count > reads+reads/100 || flagged != sum.Count {
+			awake := loss(t, w, "no_sleep").Count // on a busy machine some are served before they could sleep
+			if sum.Count+skipped+awake < reads-reads/100 || sum.Count > reads+reads/100 || flagged != sum.Count {
 				t.Errorf("%d waits, %d of them flagged, in %d reads", sum.Count, flagged, reads)
 			}
 			checkTotal(t, sum, truth, time.Duration(sum.Count)*delay*98/100)
