@@ -310,6 +310,12 @@ INLINE void absorb_request(struct request *rq)
 		count->absorbed++;
 }
 
+INLINE void leave_driver(struct disk *disk)
+{
+	if (disk->depth > 0)
+		__sync_fetch_and_add(&disk->depth, -1);
+}
+
 INLINE void requeue_request(struct request *rq)
 {
 	struct io_life *life;
@@ -318,8 +324,7 @@ INLINE void requeue_request(struct request *rq)
 	if (!epoch)
 		return;
 	disk = disk_of(number_of(disk_of_request(rq)));
-	if (disk->depth > 0)
-		__sync_fetch_and_add(&disk->depth, -1);
+	leave_driver(disk);
 	life = life_of(rq, false);
 	if (life)
 		life->requeues++;

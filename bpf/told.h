@@ -229,12 +229,6 @@ INLINE void keep_rest(struct request *rq, struct io_life *life, __u32 bytes)
 	keep_life(next, &rest);
 }
 
-INLINE void complete_flush(struct disk *disk)
-{
-	if (disk->depth > 0)
-		__sync_fetch_and_add(&disk->depth, -1);
-}
-
 INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 {
 	struct io_count *count = this_count();
@@ -247,7 +241,7 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 	left = GET(rq, __data_len);
 	disk = disk_of(number_of(disk_of_request(rq)));
 	if (is_flush(rq)) {
-		complete_flush(disk);
+		leave_driver(disk);
 		return;
 	}
 	life = life_of(rq, false);
@@ -266,8 +260,7 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 	life->completed = bpf_ktime_get_ns();
 	life->error = error;
 	if (life->issued) {
-		if (disk->depth > 0)
-			__sync_fetch_and_add(&disk->depth, -1);
+		leave_driver(disk);
 	} else if (life->op & REQ_PREFLUSH && disk->flush_issued >= life->queued) {
 		life->issued = disk->flush_issued;
 	}

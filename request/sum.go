@@ -41,7 +41,7 @@ func (s *Span) Mean() (ns uint64, ok bool) {
 }
 
 // SizeSlots is the number of slots of Sizes.
-const SizeSlots = 24
+const SizeSlots = event.SizeSlots
 
 // firstSizeLog2 is of the upper limit of slot 0: one sector.
 const firstSizeLog2 = 9

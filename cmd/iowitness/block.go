@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,7 +173,7 @@ func (c *blockCmd) wantsOwner(comm string, cgroup uint64, names request.Names) b
 
 // wantsAll is wants for a recording, of which nobody has chosen anything yet.
 func (c *blockCmd) wantsAll(o *event.IO, names request.Names) bool {
-	if len(c.Pid) > 0 && !contains(c.Pid, o.Owner.PID) || uint64(o.Bytes) < c.MinBytes {
+	if len(c.Pid) > 0 && !slices.Contains(c.Pid, o.Owner.PID) || uint64(o.Bytes) < c.MinBytes {
 		return false
 	}
 	if c.dev != 0 && o.Dev != c.dev && o.Disk != c.dev {
@@ -235,13 +236,4 @@ func writing(err error) error {
 		return err
 	}
 	return fmt.Errorf("writing requests: %w", err)
-}
-
-func contains(pids []uint32, pid uint32) bool {
-	for _, p := range pids {
-		if p == pid {
-			return true
-		}
-	}
-	return false
 }

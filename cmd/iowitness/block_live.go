@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,17 +73,8 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	end := newEnding(out)
 	defer end.close()
 	end.call(r.witness.Interrupt)
-	length := c.For
-	if c.MaxTime > 0 {
-		defer watchdog(c.MaxTime)()
-		if length == 0 || c.MaxTime < length {
-			length = c.MaxTime
-		}
-	}
 	r.opened = time.Now()
-	if length > 0 {
-		end.deadline = r.opened.Add(length)
-	}
+	defer end.after(c.For, c.MaxTime)()
 	clock, err := clockNow()
 	if err != nil {
 		return err
@@ -194,12 +186,9 @@ func (r *requestSession) grow() error {
 }
 
 func (r *requestSession) note(sentence string) {
-	for _, n := range r.notes {
-		if n == sentence {
-			return
-		}
+	if !slices.Contains(r.notes, sentence) {
+		r.notes = append(r.notes, sentence)
 	}
-	r.notes = append(r.notes, sentence)
 }
 
 // finish tells what is left, and what went missing.

@@ -110,16 +110,7 @@ func (c *fsCmd) interval() time.Duration {
 
 // watch closes interval after interval, shows each in the live view, and all together at the end.
 func (c *fsCmd) watch(s *fsSession, view fsView, end *ending) error {
-	length := c.For
-	if c.MaxTime > 0 {
-		defer watchdog(c.MaxTime)()
-		if length == 0 || c.MaxTime < length {
-			length = c.MaxTime
-		}
-	}
-	if length > 0 {
-		end.deadline = time.Now().Add(length)
-	}
+	defer end.after(c.For, c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}

@@ -128,6 +128,23 @@ func (e *ending) reached() bool {
 	return e.asked.Load() || !e.deadline.IsZero() && !time.Now().Before(e.deadline)
 }
 
+// after sets the deadline by --for and --max-time, of which 0 is none, and has a watchdog
+// for the latter until it is stopped.
+func (e *ending) after(length, most time.Duration) (stop func()) {
+	stop = func() {}
+	if most > 0 {
+		dog := watchdog(most)
+		stop = func() { dog() }
+		if length == 0 || most < length {
+			length = most
+		}
+	}
+	if length > 0 {
+		e.deadline = time.Now().Add(length)
+	}
+	return stop
+}
+
 // by is the end of an interval that begins now.
 func (e *ending) by(length time.Duration) time.Time {
 	t := time.Now().Add(length)
@@ -140,20 +157,11 @@ func (e *ending) by(length time.Duration) time.Time {
 // watch closes interval after interval, shows each in the live view, and all of
 // them together at the end.
 func (c *watchCmd) watch(s *session, view view, end *ending) error {
-	length := c.For
-	if c.MaxTime > 0 {
-		defer watchdog(c.MaxTime)()
-		if length == 0 || c.MaxTime < length {
-			length = c.MaxTime
-		}
-	}
-	if length > 0 {
-		end.deadline = time.Now().Add(length)
-	}
+	defer end.after(c.For, c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}
-	length = c.interval()
+	length := c.interval()
 	sums := snapshot.NewAccumulator(snapshot.DefaultLimits)
 	next := length
 	if view.live() && c.Interval == 0 {
