@@ -101,8 +101,7 @@ func (p *plan) leaveCondition(n *node, positive bool) *node {
 		if !positive {
 			n = &node{op: opNot, x: n, kind: truth}
 		}
-		kept := p.keep(hidden{node: n, truth: true, bit: filterBit})
-		return &node{op: opUnequal, x: kept, y: number(0), kind: truth}
+		return isSet(p.keep(hidden{node: n, truth: true, bit: filterBit}))
 	case n.op == opNot:
 		return p.leaveCondition(n.x, !positive)
 	case n.op == opBoth, n.op == opEither:
@@ -134,7 +133,16 @@ func (p *plan) leave(n *node) *node {
 	if n.reads() {
 		bit = p.bits
 	}
-	return p.keep(hidden{node: n, bit: bit})
+	kept := p.keep(hidden{node: n, bit: bit})
+	if n.isTruth() {
+		return isSet(kept)
+	}
+	return kept
+}
+
+// isSet is the condition that a slot holds.
+func isSet(slot *node) *node {
+	return &node{op: opUnequal, x: slot, y: number(0), kind: truth}
 }
 
 // keep finds the slot of a value, or makes one.
