@@ -194,7 +194,7 @@ func TestCompiledIsInterpreted(t *testing.T) {
 	memory := newArena(t)
 	random := rand.New(rand.NewPCG(1, uint64(len(words))))
 	scopes := []*Scope{made(cInt), made(cU64), made(&btf.Pointer{Target: cInt}), made(colour)}
-	wanted := 4000
+	wanted := 1500
 	if testing.Short() {
 		wanted = 500
 	}
