@@ -23,7 +23,7 @@ func (c *checker) cast(s *syntax) (operand, *Error) {
 	if err != nil {
 		return operand{}, err
 	}
-	value, err := c.castable(x)
+	value, err := c.castable(x, number.size)
 	if err != nil {
 		return operand{}, err
 	}
@@ -36,8 +36,8 @@ func (c *checker) cast(s *syntax) (operand, *Error) {
 	return operand{at: s.at, sort: sortValue, typ: t, node: value}, nil
 }
 
-func (c *checker) castable(x operand) (*node, *Error) {
-	if _, ok := btf.UnderlyingType(x.typ).(*btf.Array); ok && x.sort == sortPlace && !x.inRegister {
+func (c *checker) castable(x operand, size int) (*node, *Error) {
+	if _, ok := btf.UnderlyingType(x.typ).(*btf.Array); ok && size == 8 && x.sort == sortPlace && !x.inRegister {
 		return &node{op: opAdd, x: x.node, y: number(uint64(x.offset)), kind: unsigned}, nil
 	}
 	return c.read(x)

@@ -86,8 +86,11 @@ func (c *checker) read(o operand) (*node, *Error) {
 		return nil, c.wrong(o.at, "this is an array, %s: name an element, as in [0]", TypeName(o.typ))
 	}
 	number, ok := integerOf(o.typ)
+	if !ok && !isCompound(o.typ) {
+		return nil, c.wrong(o.at, "%s is no number; cast the pointer first", TypeName(o.typ))
+	}
 	if !ok {
-		out := c.wrong(o.at, "this is a %s, no number; name one of its fields", TypeName(o.typ))
+		out := c.wrong(o.at, "this is %s, no number; name one of its fields", TypeName(o.typ))
 		out.Near = memberNames(o.typ, 0)
 		return nil, out
 	}
@@ -157,7 +160,7 @@ func (c *checker) field(s *syntax) (operand, *Error) {
 	switch {
 	case x.sort == sortPlace && isCompound(x.typ):
 		return c.member(s, x)
-	case x.sort == sortValue && isPointer(x.typ):
+	case isPointer(x.typ):
 		return operand{}, c.wrong(s.at, "%s is a pointer: write -> instead of .", TypeName(x.typ))
 	case x.typ == nil:
 		return operand{}, c.wrong(s.at, "what is before .%s is no struct", s.text)
@@ -235,12 +238,19 @@ func (c *checker) pointed(x operand, at int) (operand, *Error) {
 
 // index is x[n] of an array or a pointer.
 func (c *checker) index(s *syntax) (operand, *Error) {
+	index, err := c.value(s.y)
+	if err != nil {
+		return operand{}, err
+	}
+	if index.op != opConst || index.isNegative() {
+		return operand{}, c.wrong(s.at, "an index is a constant, from 0 on")
+	}
 	x, err := c.operand(s.x)
 	if err != nil {
 		return operand{}, err
 	}
 	if array, ok := btf.UnderlyingType(x.typ).(*btf.Array); ok && x.typ != nil {
-		if array.Nelems > 0 && s.value >= uint64(array.Nelems) {
+		if array.Nelems > 0 && index.value >= uint64(array.Nelems) {
 			return operand{}, c.wrong(s.at, "%s has elements 0 to %d", TypeName(x.typ), array.Nelems-1)
 		}
 		x.typ = array.Type
@@ -251,10 +261,10 @@ func (c *checker) index(s *syntax) (operand, *Error) {
 	if sizeErr != nil || size == 0 {
 		return operand{}, c.wrong(s.at, "the size of %s is not known", TypeName(x.typ))
 	}
-	if s.value > 1<<31/uint64(size) {
+	if index.value > 1<<31/uint64(size) {
 		return operand{}, c.wrong(s.at, "an index reaches 2 GiB at most")
 	}
-	x.at, x.offset = s.at, x.offset+int64(s.value)*int64(size)
+	x.at, x.offset = s.at, x.offset+int64(index.value)*int64(size)
 	if x.inRegister {
 		return operand{}, c.wrong(s.at, "an array that a register holds cannot be indexed")
 	}

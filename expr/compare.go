@@ -60,7 +60,7 @@ func (c *checker) fit(s *syntax, n *node) *Error {
 
 // arrange chooses how two numbers compare by size.
 func (c *checker) arrange(s *syntax, n *node) *Error {
-	if n.x.isTruth() || n.y.isTruth() {
+	if n.x.isCondition() || n.y.isCondition() {
 		return c.wrong(s.at, "what is true or false has no size: write a < b && b < c")
 	}
 	if n.y.kind.wide() && !n.x.kind.wide() {

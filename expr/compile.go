@@ -3,6 +3,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/cilium/ebpf/asm"
 )
 
@@ -39,12 +41,12 @@ func Compile(filter *Filter, fields []*Field) (*Program, error) {
 func (p *plan) entryBody() (asm.Instructions, error) {
 	g := &generator{}
 	g.begin()
-	g.emit(asm.Mov.Imm(regMask, 0))
+	g.zero(maskAt, 8)
 	unwanted := g.label()
 	g.test(p.entry, unwanted)
-	if len(p.entry) > 0 {
+	if slices.ContainsFunc(p.entry, func(c conjunct) bool { return c.node.reads() }) {
 		// All are certain: what could not be read did not matter.
-		g.emit(asm.Mov.Imm(regMask, 0))
+		g.zero(maskAt, 8)
 	}
 	for _, each := range p.hidden {
 		g.keep(each)
@@ -60,7 +62,6 @@ func (p *plan) entryBody() (asm.Instructions, error) {
 func (p *plan) returnBody() (asm.Instructions, error) {
 	g := &generator{}
 	g.begin()
-	g.emit(asm.LoadMem(regMask, regOutput, 0, asm.DWord))
 	unwanted := g.label()
 	g.test(p.exit, unwanted)
 	for i, slot := range p.slots {
@@ -81,17 +82,16 @@ func (g *generator) test(all []conjunct, unwanted label) {
 	}
 }
 
-// end leaves the mask, and returns.
+// end returns what became of the call.
 func (g *generator) end(unwanted label) (asm.Instructions, error) {
 	g.emit(
-		asm.StoreMem(regOutput, 0, regMask, asm.DWord),
 		asm.Mov.Imm(asm.R0, Wanted),
 		asm.Return(),
 	)
 	g.place(unwanted)
 	exit := g.label()
-	g.emit(asm.Mov.Imm(asm.R0, Unwanted))
-	g.jump(asm.JSGE.Imm(regMask, 0, ""), exit)
+	g.emit(asm.LoadMem(asm.R1, regOutput, maskAt, asm.DWord), asm.Mov.Imm(asm.R0, Unwanted))
+	g.jump(asm.JSGE.Imm(asm.R1, 0, ""), exit)
 	g.emit(asm.Mov.Imm(asm.R0, Unreadable))
 	g.place(exit)
 	g.emit(asm.Return())

@@ -12,11 +12,14 @@ import (
 const (
 	regInput  = asm.R6
 	regOutput = asm.R7
-	regMask   = asm.R9 // unreadable so far, a bit each
 )
 
-// filterBit of the mask, its sign: a read for the filter failed.
-const filterBit = 63
+// The mask of what was unreadable lies at maskAt of the output buffer, and
+// nowhere else: verifiers that knew its bits would go through all combinations.
+const (
+	maskAt    = 0
+	filterBit = 63 // its sign: a read for the filter failed
+)
 
 // The body's stack, 192 bytes: what is read, a string, values that wait for others.
 const (
@@ -99,7 +102,7 @@ func (g *generator) bitField(n *node, of asm.Register) {
 // slot takes what the entry left, if it could be read then.
 func (g *generator) slot(n *node) {
 	if n.bit < filterBit {
-		g.emit(asm.Mov.Reg(asm.R1, regMask), asm.RSh.Imm(asm.R1, int32(n.bit)), asm.And.Imm(asm.R1, 1))
+		g.emit(asm.LoadMem(asm.R1, regOutput, maskAt, asm.DWord), asm.RSh.Imm(asm.R1, int32(n.bit)), asm.And.Imm(asm.R1, 1))
 		g.jump(asm.JNE.Imm(asm.R1, 0, ""), g.fail)
 	}
 	g.emit(asm.LoadMem(asm.R0, regOutput, int16(n.offset), asm.DWord))
@@ -194,5 +197,9 @@ func (g *generator) read(size int, kernel, user asm.BuiltinFunc) {
 // mark sets a bit of the mask.
 func (g *generator) mark(bit int) {
 	g.load(asm.R1, 1<<bit)
-	g.emit(asm.Or.Reg(regMask, asm.R1))
+	g.emit(
+		asm.LoadMem(asm.R2, regOutput, maskAt, asm.DWord),
+		asm.Or.Reg(asm.R2, asm.R1),
+		asm.StoreMem(regOutput, maskAt, asm.R2, asm.DWord),
+	)
 }

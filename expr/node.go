@@ -117,6 +117,9 @@ func bitsOf(x *node, bit, bits uint, kind scalar) *node {
 // isTruth tells of nodes whose value is a condition's.
 func (n *node) isTruth() bool { return n.op >= opEqual }
 
+// isCondition tells of what was written as a condition, even if it is constant.
+func (n *node) isCondition() bool { return n.isTruth() || n.op == opConst && n.kind == truth }
+
 // uses tells whether a node, or one below it, is as asked.
 func (n *node) uses(is func(*node) bool) bool {
 	if n == nil {

@@ -138,7 +138,7 @@ func (c *checker) calculate(s *syntax, x, y *node) (operand, *Error) {
 	}
 	switch s.text {
 	case "&", "|", "^":
-		if x.isTruth() || y.isTruth() {
+		if x.isCondition() || y.isCondition() {
 			return operand{}, c.wrong(s.at, "%s joins bits, and binds less than a comparison: write (flags & 0x10) != 0, or && and || for conditions", s.text)
 		}
 	case "<<", ">>":

@@ -11,7 +11,7 @@ type syntax struct {
 	text string // operator, name, or string
 	x, y *syntax
 
-	value uint64    // of a number, or an index
+	value uint64    // of a number
 	cast  *typeName // of a cast
 }
 
@@ -23,7 +23,7 @@ const (
 	syntaxName
 	syntaxArrow // x->text
 	syntaxDot   // x.text
-	syntaxIndex // x[value]
+	syntaxIndex // x[y]
 	syntaxCast  // (cast)x
 	syntaxUnary
 	syntaxBinary
@@ -184,11 +184,12 @@ func (p *parser) postfix(x *syntax) (*syntax, *Error) {
 			x = &syntax{kind: kind, at: name.at, text: name.text, x: x}
 		case "[":
 			p.take()
-			number := p.take()
-			if number.kind != tokenNumber {
-				return nil, problem(p.text, number.at, "an index is a number that is written out")
+			at := p.peek().at
+			y, err := p.binary(0)
+			if err != nil {
+				return nil, err
 			}
-			x = &syntax{kind: syntaxIndex, at: number.at, value: number.value, x: x}
+			x = &syntax{kind: syntaxIndex, at: at, x: x, y: y}
 			if err := p.expect("]"); err != nil {
 				return nil, err
 			}
@@ -256,11 +257,13 @@ func (p *parser) take() token {
 }
 
 func (p *parser) shown(t token) string {
-	switch t.kind {
-	case tokenEnd:
+	switch {
+	case t.kind == tokenEnd:
 		return "the end"
-	case tokenString:
+	case t.kind == tokenString:
 		return "a string"
+	case t.kind == tokenNumber && t.text[0] == '\'':
+		return "a character"
 	}
 	return t.text
 }

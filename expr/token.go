@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxText bounds what is parsed at all, in bytes.
@@ -70,6 +71,9 @@ func scanOne(text string, at int) (token, int, *Error) {
 		return token{kind: tokenWord, at: at, text: word}, len(word), nil
 	case isDigit(c):
 		word := rest[:wordLength(rest)]
+		if next := rest[len(word):]; len(next) > 1 && next[0] == '.' && isDigit(next[1]) {
+			return token{}, 0, problem(text, at+len(word), "numbers are whole: write 1500us for 1.5ms")
+		}
 		value, wrong := parseNumber(word)
 		if wrong != "" {
 			return token{}, 0, problem(text, at, "%s", wrong)
@@ -89,7 +93,7 @@ func scanOne(text string, at int) (token, int, *Error) {
 	case '/', '%':
 		return token{}, 0, problem(text, at, "there is no division: the kernel's side would have to guard it")
 	}
-	r := []rune(rest)[0]
+	r, _ := utf8.DecodeRuneInString(rest)
 	return token{}, 0, problem(text, at, "%q means nothing here", r)
 }
 
