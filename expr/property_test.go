@@ -40,8 +40,12 @@ func made(returns btf.Type) *Scope {
 	}
 	small := &btf.Struct{Name: "kuid", Size: 4, Members: []btf.Member{{Name: "val", Type: cUint}}}
 	return &Scope{Function: &btf.Func{Name: "f", Type: &btf.FuncProto{Return: returns, Params: []btf.FuncParam{
-		{Name: "p", Type: pointer}, {Name: "size", Type: cU64}, {Name: "flags", Type: cInt},
-		{Name: "s", Type: text}, {Name: "uid", Type: small}, {Name: "tiny", Type: cU8},
+		{Name: "p", Type: pointer},
+		{Name: "size", Type: cU64},
+		{Name: "flags", Type: cInt},
+		{Name: "s", Type: text},
+		{Name: "uid", Type: small},
+		{Name: "tiny", Type: cU8},
 	}}}}
 }
 
