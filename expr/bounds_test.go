@@ -37,4 +37,15 @@ func TestLongTexts(t *testing.T) {
 	if _, err := made(cInt).Filter(strings.Repeat("1", maxText+1)); err == nil {
 		t.Error("a longer text was taken")
 	}
+	scope := &Scope{Function: made(cInt).Function, Types: kernelTypes(t)}
+	_ = scope.constants()
+	for _, name := range []string{strings.Repeat("G", maxText), "p->" + strings.Repeat("n", maxText-3), strings.Repeat("E", longestName)} {
+		start := time.Now()
+		if _, err := scope.Filter(name); err == nil {
+			t.Errorf("%.9s… was taken", name)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%.9s… took %v", name, took)
+		}
+	}
 }

@@ -60,12 +60,20 @@ func nearest(name string, among []string) []string {
 	out := slices.Clone(among)
 	slices.Sort(out)
 	out = slices.Compact(out)
-	slices.SortStableFunc(out, func(a, b string) int { return apart(name, a) - apart(name, b) })
+	far := make(map[string]int, len(out))
+	for _, each := range out {
+		far[each] = apart(name, each)
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return far[a] - far[b] })
 	return out
 }
 
+// longestName bounds how much of a name is compared: it grows with the square.
+const longestName = 64
+
 // apart is the edit distance of two names; a part of a name is near to it.
 func apart(a, b string) int {
+	a, b = a[:min(len(a), longestName)], b[:min(len(b), longestName)]
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

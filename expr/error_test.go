@@ -94,7 +94,11 @@ func FuzzFilter(f *testing.F) {
 	for _, text := range exampleFilters {
 		f.Add(text)
 	}
+	f.Add("(struct task_struct *)arg1->signal->rlim[7].rlim_cur == PIDTYPE_PID")
 	scopes := []*Scope{made(cInt), mistaken(), {}}
+	if types, err := btf.LoadKernelSpec(); err == nil {
+		scopes = append(scopes, &Scope{Types: types})
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, scope := range scopes {
 			filter, err := scope.Filter(text)

@@ -8,9 +8,13 @@
 //
 // A C object holds a stub for each body, which Replace exchanges:
 //
-//	R1  struct call_input *, readable
+//	R1  struct call_input *, readable; to the verifier its arguments must be numbers
 //	R2  the call's output buffer in map memory, Program.Size bytes (at most MaxOutput)
 //	R0  Wanted, Unwanted, or Unreadable
+//
+// Arguments of typed programs are pointers to the verifier, and stay so on the
+// stack: shifts and masks of them are refused. Copied into map memory, or by
+// bpf_probe_read_kernel, they are numbers.
 //
 // docs/EXPRESSIONS.md tells the language.
 package expr

@@ -154,16 +154,20 @@ func (c *checker) known() []string {
 // nearConstants are the errnos and constants of which the name is all but right.
 func (c *checker) nearConstants(name string) []string {
 	var out []string
-	if strings.ToUpper(name) != name || len(name) < 4 {
+	if strings.ToUpper(name) != name || len(name) < 4 || len(name) > longestName {
 		return nil
 	}
+	isNear := func(candidate string) bool {
+		longer := len(candidate) - len(name)
+		return longer >= -1 && longer <= 1 && apart(name, candidate) <= 1
+	}
 	for candidate := range c.scope.constants() {
-		if apart(name, candidate) <= 1 {
+		if isNear(candidate) {
 			out = append(out, candidate)
 		}
 	}
 	for candidate := range errnos() {
-		if apart(name, candidate) <= 1 {
+		if isNear(candidate) {
 			out = append(out, candidate)
 		}
 	}
