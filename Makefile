@@ -68,7 +68,7 @@ generate:
 
 # The committed objects and documents are those that the sources make.
 check-generated: generate
-	@git diff --exit-code --stat -- probe docs view || { echo "regenerated files differ: commit what 'make generate' makes"; exit 1; }
+	@git diff --exit-code --stat -- probe expr docs view || { echo "regenerated files differ: commit what 'make generate' makes"; exit 1; }
 
 # Cost and accuracy, beside what a user would run instead.
 bench: build
