@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"tracefs":                   {"kernel"},
 	"bench":                     {},
 	"blktrace":                  {"event"},
+	"expr":                      {},
 	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace"},
 }
 

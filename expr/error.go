@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Error tells what is wrong in a text, and where.
+type Error struct {
+	Text    string
+	At      int      // offset in bytes within Text, or its length: something is missing at the end
+	Problem string   // a clause: `struct sock has no field "x"`
+	Near    []string // what could have been meant, the likeliest first
+}
+
+// shownNear bounds the names in a sentence; Near has them all.
+const shownNear = 8
+
+// Error is one sentence.
+func (e *Error) Error() string {
+	out := fmt.Sprintf("%q, character %d: %s", e.Text, utf8.RuneCountInString(e.Text[:e.At])+1, e.Problem)
+	if len(e.Near) == 0 {
+		return out
+	}
+	shown := e.Near[:min(len(e.Near), shownNear)]
+	out += " (there is " + strings.Join(shown, ", ")
+	if more := len(e.Near) - len(shown); more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return out + ")"
+}
+
+// Marked is the text, and below it a caret at what is wrong.
+func (e *Error) Marked() string {
+	printable := func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}
+	before := utf8.RuneCountInString(e.Text[:e.At])
+	return strings.Map(printable, e.Text) + "\n" + strings.Repeat(" ", before) + "^\n"
+}
+
+// nearest sorts names by how few letters differ from a name, and drops doubles.
+func nearest(name string, among []string) []string {
+	out := slices.Clone(among)
+	slices.Sort(out)
+	out = slices.Compact(out)
+	slices.SortStableFunc(out, func(a, b string) int { return apart(name, a) - apart(name, b) })
+	return out
+}
+
+// apart is the edit distance of two names; that one begins with the other
+// counts as little.
+func apart(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	if strings.HasPrefix(b, a) || strings.HasSuffix(b, "_"+a) {
+		return min(1, row[len(b)])
+	}
+	return row[len(b)]
+}
