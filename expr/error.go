@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
 // Error tells what is wrong in a text, and where.
@@ -18,12 +20,18 @@ type Error struct {
 	Near    []string // what could have been meant, the likeliest first
 }
 
-// shownNear bounds the names in a sentence; Near has them all.
-const shownNear = 8
+// What a sentence shows at most: names, of which Near has all, and bytes of the text.
+const (
+	shownNear = 8
+	shownText = 100
+)
 
 // Error is one sentence.
 func (e *Error) Error() string {
-	out := fmt.Sprintf("%q, character %d: %s", e.Text, utf8.RuneCountInString(e.Text[:e.At])+1, e.Problem)
+	out := fmt.Sprintf("character %d: %s", utf8.RuneCountInString(e.Text[:e.At])+1, e.Problem)
+	if len(e.Text) <= shownText {
+		out = fmt.Sprintf("%q, %s", e.Text, out)
+	}
 	if len(e.Near) == 0 {
 		return out
 	}
@@ -43,7 +51,7 @@ func (e *Error) Marked() string {
 		}
 		return '?'
 	}
-	before := utf8.RuneCountInString(e.Text[:e.At])
+	before := uniseg.StringWidth(strings.Map(printable, e.Text[:e.At]))
 	return strings.Map(printable, e.Text) + "\n" + strings.Repeat(" ", before) + "^\n"
 }
 
@@ -56,8 +64,7 @@ func nearest(name string, among []string) []string {
 	return out
 }
 
-// apart is the edit distance of two names; that one begins with the other
-// counts as little.
+// apart is the edit distance of two names; a part of a name is near to it.
 func apart(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -76,7 +83,7 @@ func apart(a, b string) int {
 		}
 	}
 	if strings.HasPrefix(b, a) || strings.HasSuffix(b, "_"+a) {
-		return min(1, row[len(b)])
+		return 0
 	}
 	return row[len(b)]
 }

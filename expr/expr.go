@@ -11,10 +11,13 @@
 //	R1  struct call_input *, readable
 //	R2  the call's output buffer in map memory, Program.Size bytes (at most MaxOutput)
 //	R0  Wanted, Unwanted, or Unreadable
+//
+// docs/EXPRESSIONS.md tells the language.
 package expr
 
 import (
-	"github.com/cilium/ebpf/asm"
+	"sync"
+
 	"github.com/cilium/ebpf/btf"
 )
 
@@ -38,25 +41,31 @@ const (
 	inputTgid    = 64 // u32
 	inputTid     = 68 // u32
 	inputCPU     = 72 // u32, then four bytes of padding
-	inputComm    = 80 // char[16]
+	inputComm    = 80 // char[commSize]
+	commSize     = 16
 )
 
-// Scope is what names mean: a function, and the types of its kernel.
+// Scope is what names mean: a function, and the types of its kernel. It may be
+// used by several goroutines.
 type Scope struct {
 	Function *btf.Func // nil: only registers are known
 	Types    *btf.Spec // nil: no casts to structs, no constants of enums
+
+	enumerators sync.Once
+	enumerated  map[string][]enumerator
 }
 
 // Filter is a condition on a call, checked. A nil Filter wants every call.
 type Filter struct {
 	Text string
+	root *node
 }
 
 // Kind is how a field's bytes are to be read.
 type Kind uint8
 
 const (
-	Unsigned Kind = iota
+	Unsigned Kind = iota // numbers are 8 bytes, whatever their size in memory
 	Signed
 	Bool
 	Enum
@@ -65,29 +74,35 @@ const (
 	Struct // struct, union or array, raw
 )
 
-// Field is a value that is captured of each call.
-type Field struct {
-	Text     string
-	Kind     Kind
-	Type     btf.Type // nil where the kernel has no types
-	TypeName string   // as C writes it: "struct sock *"
-	Size     int      // bytes captured
-	AtReturn bool     // depends on ret or latency: is there only after the return
+// Filter parses and checks a condition. Its error is an *Error.
+func (s *Scope) Filter(text string) (*Filter, error) {
+	c := &checker{scope: s, text: text}
+	written, err := parse(text, c.isType)
+	if err != nil {
+		return nil, err
+	}
+	root, err := c.condition(written)
+	if err != nil {
+		return nil, err
+	}
+	return &Filter{Text: text, root: root}, nil
 }
 
-// Slot is a field's place in the output buffer.
-type Slot struct {
-	Field  *Field
-	Offset int // bytes
-	Bit    int // of the mask at offset 0, set where the field was unreadable
-}
-
-// Program is a filter and fields, compiled.
-type Program struct {
-	Entry, Return asm.Instructions
-	Size          int    // bytes used of the output buffer
-	Slots         []Slot // one for each field, in their order
-	// NeedsReturn tells that the return decides or captures something; if it
-	// does not, Return wants every call.
-	NeedsReturn bool
+// Field parses and checks a value that is to be captured. Its error is an *Error.
+func (s *Scope) Field(text string) (*Field, error) {
+	c := &checker{scope: s, text: text}
+	written, err := parse(text, c.isType)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.operand(written)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.captured(o)
+	if err != nil {
+		return nil, err
+	}
+	out.Text, out.AtReturn = text, out.from.atReturn()
+	return out, nil
 }
