@@ -410,7 +410,7 @@ struct call_input {
 	__u32 tgid;
 	__u32 tid;
 	__u32 cpu;
-	__u32 pad;
+	__u32 result_bytes;	/* of ret that may be an error: 8 or 4; 0: it is none */
 	char comm[COMM_BYTES];
 };
 

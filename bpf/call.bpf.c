@@ -11,6 +11,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Marks in the code, for which the user side puts what belongs to the function. */
 #define FUNCTION_MARK "0x105ca11"
 #define RETURN_MARK "0x105ca12"
+#define RESULT_MARK "0x105ca13"
 
 INLINE __u32 own_function(void)
 {
@@ -27,6 +28,14 @@ INLINE __u64 return_offset(void)
 
 	asm volatile("%0 = " RETURN_MARK " ll" : "=r"(offset));
 	return offset;
+}
+
+INLINE __u32 own_result_bytes(void)
+{
+	__u64 bytes;
+
+	asm volatile("%0 = " RESULT_MARK " ll" : "=r"(bytes));
+	return bytes;
 }
 
 /*
@@ -53,7 +62,7 @@ int call_fentry(void *ctx)
 SEC("fexit")
 int call_fexit(void *ctx)
 {
-	struct call_input in = {};
+	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
 	return leave_call(ctx, &in, own_function(), place_of(ctx));
@@ -62,7 +71,7 @@ int call_fexit(void *ctx)
 SEC("fexit")
 int return_fexit(void *ctx)
 {
-	struct call_input in = {};
+	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
 	return see_return(ctx, &in, own_function(), place_of(ctx));
@@ -93,7 +102,7 @@ int call_kprobe(struct pt_regs *regs)
 SEC("kretprobe")
 int call_kretprobe(struct pt_regs *regs)
 {
-	struct call_input in = {};
+	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	in.ret = regs->ax;
 	return leave_call(regs, &in, own_function(), regs->sp - RETURN_BYTES);
@@ -102,13 +111,14 @@ int call_kretprobe(struct pt_regs *regs)
 SEC("kretprobe")
 int return_kretprobe(struct pt_regs *regs)
 {
-	struct call_input in = {};
+	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	in.ret = regs->ax;
 	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
 }
 
-/* All functions at once, told apart by cookie. */
+/* All functions at once: the cookie has the number, and above it the bytes of the result. */
+#define COOKIE_RESULT_BIT 32
 
 SEC("kprobe.multi")
 int call_multi(struct pt_regs *regs)
@@ -122,19 +132,21 @@ int call_multi(struct pt_regs *regs)
 SEC("kretprobe.multi")
 int call_ret_multi(struct pt_regs *regs)
 {
-	struct call_input in = {};
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
 
 	in.ret = regs->ax;
-	return leave_call(regs, &in, bpf_get_attach_cookie(regs), regs->sp - RETURN_BYTES);
+	return leave_call(regs, &in, cookie, regs->sp - RETURN_BYTES);
 }
 
 SEC("kretprobe.multi")
 int return_multi(struct pt_regs *regs)
 {
-	struct call_input in = {};
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
 
 	in.ret = regs->ax;
-	return see_return(regs, &in, bpf_get_attach_cookie(regs), regs->sp - RETURN_BYTES);
+	return see_return(regs, &in, cookie, regs->sp - RETURN_BYTES);
 }
 
 SEC("raw_tp/sched_process_fork")

@@ -286,7 +286,6 @@ INLINE void put_input(struct call_input *in, __u64 id)
 	in->tgid = id >> 32;
 	in->tid = id;
 	in->cpu = bpf_get_smp_processor_id();
-	in->pad = 0;
 	in->latency_ns = 0;
 	if (wants_comm)
 		bpf_get_current_comm(in->comm, sizeof(in->comm));
@@ -416,6 +415,14 @@ struct ended_call {
 	__u32 function, depth, missed;
 };
 
+/* Of a result of 32 bits the upper half of the register may be anything. */
+INLINE bool is_error(struct call_input *in)
+{
+	__s64 ret = in->result_bytes == 4 ? (__s64)(__s32)in->ret : (__s64)in->ret;
+
+	return in->result_bytes && ret < 0 && ret >= -4095;
+}
+
 SUBPROGRAM int sum_up(void *ctx, struct ended_call *call, struct call_input *in, __u64 *out)
 {
 	struct call_key key = {};
@@ -436,7 +443,7 @@ SUBPROGRAM int sum_up(void *ctx, struct ended_call *call, struct call_input *in,
 	__sync_fetch_and_add(&sum->ns, call->ns);
 	if (call->inner_ns)
 		__sync_fetch_and_add(&sum->inner_ns, call->inner_ns);
-	if ((__s64)in->ret < 0 && (__s64)in->ret >= -4095)
+	if (is_error(in))
 		__sync_fetch_and_add(&sum->errors, 1);
 	if (call->ns > sum->max_ns)
 		sum->max_ns = call->ns;

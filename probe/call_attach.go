@@ -17,8 +17,12 @@ import (
 	"github.com/iowitness/iowitness/expr"
 )
 
-// returnMark stands in the programs for the place of a function's result; see bpf/call.bpf.c.
-const returnMark = 0x105ca12
+// Marks stand in the programs for the place of a function's result, and for how many
+// bytes of it may be an error; see bpf/call.bpf.c.
+const (
+	returnMark = 0x105ca12
+	resultMark = 0x105ca13
+)
 
 // attachEach attaches to each function by programs of its own. One that cannot be
 // probed is told, and no reason to do without the others, unless it is a root.
@@ -150,6 +154,7 @@ func (w *Calls) copyFor(name string, number int, t *CallTarget) (*ebpf.ProgramSp
 	}
 	setMark(own, functionMark, int64(number))
 	setMark(own, returnMark, int64(8*t.arguments()))
+	setMark(own, resultMark, int64(t.resultBytes()))
 	if t.Program == nil {
 		return own, nil
 	}
@@ -182,7 +187,7 @@ func (w *Calls) attachMulti() error {
 	var cookies []uint64
 	for number, t := range w.targets {
 		for _, symbol := range t.Symbols {
-			present, cookies = append(present, symbol), append(cookies, uint64(number))
+			present, cookies = append(present, symbol), append(cookies, uint64(number)|uint64(t.resultBytes())<<32)
 		}
 	}
 	options := link.KprobeMultiOptions{Symbols: present, Cookies: cookies}

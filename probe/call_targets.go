@@ -48,6 +48,22 @@ func (t *CallTarget) arguments() int {
 	return len(t.Func.Type.(*btf.FuncProto).Params)
 }
 
+// Arguments are the names of the function's first six arguments; none where they are not known.
+func (t *CallTarget) Arguments() (names []string) {
+	if t.Func == nil || t.Changed != "" {
+		return nil
+	}
+	for i, p := range t.Func.Type.(*btf.FuncProto).Params {
+		if i < mostArguments && p.Name != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// mostArguments are those that come in registers: CALL_ARGS of bpf/abi.h.
+const mostArguments = 6
+
 // Returns says whether the function has a result.
 func (t *CallTarget) Returns() bool {
 	if t.Func == nil {
@@ -55,6 +71,22 @@ func (t *CallTarget) Returns() bool {
 	}
 	_, void := btf.UnderlyingType(t.Func.Type.(*btf.FuncProto).Return).(*btf.Void)
 	return !void
+}
+
+// resultBytes is how much of the function's result may be an error: 8 or 4 bytes, or 0.
+func (t *CallTarget) resultBytes() int {
+	if t.Func == nil {
+		return 8
+	}
+	switch r := btf.UnderlyingType(t.Func.Type.(*btf.FuncProto).Return).(type) {
+	case *btf.Pointer:
+		return 8
+	case *btf.Int:
+		if r.Encoding == btf.Signed && (r.Size == 4 || r.Size == 8) {
+			return int(r.Size)
+		}
+	}
+	return 0
 }
 
 // CallTargets finds functions by what a person writes for them.
@@ -211,4 +243,14 @@ func (c *CallTargets) missing(p kernel.FunctionPattern) error {
 // collectionOptions share the kernel's types between loads.
 func (c *CallTargets) collectionOptions(maps map[string]*ebpf.Map) ebpf.CollectionOptions {
 	return ebpf.CollectionOptions{Cache: c.cache, MapReplacements: maps, Programs: ebpf.ProgramOptions{KernelTypes: c.types}}
+}
+
+// IsProbesOwn says whether a frame of a stack is one of the probe that took it.
+func IsProbesOwn(frame string) bool {
+	for _, prefix := range []string{"bpf_", "0x", "kretprobe_", "__kretprobe_", "arch_rethook_", "rethook_", "fprobe_", "return_to_handler", "ftrace_", "trampoline_", "kprobe_", "aggr_"} {
+		if strings.HasPrefix(frame, prefix) {
+			return true
+		}
+	}
+	return false
 }

@@ -14,15 +14,15 @@ import (
 )
 
 type callCallInput struct {
-	_         structs.HostLayout
-	Arg       [6]uint64
-	Ret       uint64
-	LatencyNs uint64
-	Tgid      uint32
-	Tid       uint32
-	Cpu       uint32
-	Pad       uint32
-	Comm      [16]int8
+	_           structs.HostLayout
+	Arg         [6]uint64
+	Ret         uint64
+	LatencyNs   uint64
+	Tgid        uint32
+	Tid         uint32
+	Cpu         uint32
+	ResultBytes uint32
+	Comm        [16]int8
 }
 
 type callCallKey struct {

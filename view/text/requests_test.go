@@ -11,8 +11,8 @@ import (
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/request"
-	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/request/requesttest"
+	"github.com/iowitness/iowitness/snapshot"
 )
 
 func listed(t *testing.T, list []event.IO, names request.Names, o LineOptions) string {
