@@ -4,7 +4,7 @@
 GO ?= go
 export CGO_ENABLED = 0
 TOOL = $(GO) tool -modfile=tools/go.mod
-FUZZTIME ?= 4s
+FUZZ ?= 30000
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 
 .PHONY: all build run test unit lab lab-test lab-agreement fuzz lint generate check-generated bench clean
@@ -20,7 +20,7 @@ run: build
 	scripts/as-root bin/iowitness --for 10s
 
 # All there is: unit tests, tests that load the real programs into the running
-# kernel and into others in virtual machines, fuzz targets for a few seconds
+# kernel and into others in virtual machines, fuzz targets with some inputs
 # each, lint, regenerate and compare.
 test: lint check-generated unit lab-test fuzz
 
@@ -55,7 +55,7 @@ lab-agreement:
 	$(GO) run ./lab/report -o docs/KERNELS.md -formats probe/testdata/formats $(FACTS)
 
 fuzz:
-	scripts/fuzz $(FUZZTIME)
+	scripts/fuzz $(FUZZ)
 
 lint:
 	$(GO) vet ./...

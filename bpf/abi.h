@@ -27,6 +27,7 @@ enum record_kind {
 	RECORD_FILE = 5,	/* the path of a file, before the first call or request for it is told */
 	RECORD_IO = 6,		/* a block request that was completed; its head names the owner */
 	RECORD_IO_WAIT = 7,	/* the thread that such a completion woke */
+	RECORD_CALL = 8,	/* a call of a kernel function that has returned */
 };
 
 struct record_head {
@@ -324,6 +325,12 @@ enum loss {
 	LOSS_RING_IO,		/* records that found the ring full */
 	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
+	/* Of calls of functions: */
+	LOSS_FRAMES,		/* not counted: no memory for their thread's state, or too deeply nested */
+	LOSS_CALL_OUT,		/* not counted: no memory for what was read at entry */
+	LOSS_CALL_SUM,		/* not counted: no memory for another sum */
+	LOSS_RING_CALL,		/* single calls that found the ring full */
+	LOSS_CALL_BUDGET,	/* single calls not told: more than asked for in a second */
 	LOSSES,
 };
 
@@ -379,7 +386,7 @@ struct fs_part {
 	__u64 ns;
 };
 
-struct fs_stack {
+struct kept_stack {
 	__u32 frames;
 	__u32 flagged;		/* in_iowait was set */
 	__u64 frame[STACK_DEPTH];
@@ -392,6 +399,71 @@ struct fs_call_record {
 	__u64 stack;		/* as in fs_part_key, while it sleeps; 0: none */
 	__u32 tid;
 	__u32 pad;
+};
+
+/* What filters and fields of a function start from; expr/ reads it by these offsets. */
+#define CALL_ARGS 6
+struct call_input {
+	__u64 arg[CALL_ARGS];
+	__u64 ret;
+	__u64 latency_ns;
+	__u32 tgid;
+	__u32 tid;
+	__u32 cpu;
+	__u32 result_bytes;	/* of ret that may be an error: 8 or 4; 0: it is none */
+	char comm[COMM_BYTES];
+};
+
+/* What calls are summed up by: what is not asked for is 0. */
+#define CALL_KEY_WORDS 8
+struct call_key {
+	__u64 cgroup;
+	__u64 stack;		/* a hash: the key of its frames */
+	__u32 function;
+	__u32 tgid;
+	__u32 tid;
+	__u32 cpu;
+	char comm[COMM_BYTES];
+	__u64 word[CALL_KEY_WORDS];	/* fields of the call */
+};
+
+/* Times are from entry to return, in ns. */
+struct call_sum {
+	__u64 count;
+	__u64 ns;
+	__u64 max_ns;		/* of two calls that end at the same time the shorter may win */
+	__u64 inner_ns;		/* of it in other functions that are followed too */
+	__u64 errors;		/* returned -1 to -4095 */
+	__u32 hist[HIST_SLOTS];
+};
+
+/* Of one function. Entries are returns, missed, given up and calls under way. */
+struct function_balance {
+	__u64 entries;
+	__u64 returns;
+	__u64 missed;		/* returned unseen */
+	__u64 given_up;		/* under way when the gate was closed */
+	__u64 strays;		/* returns of calls that began before, or that a filter left out */
+	__u64 unwanted;		/* left out by a filter at the return */
+	__u64 unreadable;	/* left out as what the filter asks for could not be read */
+	__u64 skipped;		/* not measured, as only one in a number is */
+};
+
+/* Followed by out_bytes of fields and then, if frames, by a stack. */
+struct call_record {
+	struct record_head head;
+	__u64 start;		/* CLOCK_MONOTONIC */
+	__u64 ns;
+	__u64 inner_ns;
+	__u64 root;		/* the start of the outermost open call of its thread, or its own */
+	__u64 ret;
+	__u64 cgroup;
+	__u32 function;
+	__u32 cpu;
+	__u32 depth;		/* open calls around it */
+	__u32 out_bytes;
+	__u32 frames;
+	__u32 missed;		/* calls within it that returned unseen */
 };
 
 struct file_record {

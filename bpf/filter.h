@@ -32,6 +32,15 @@ struct {
 	__type(value, __u8);
 } followed SEC(".maps");
 
+INLINE void follow_child(__u32 parent, __u32 child)
+{
+	__u8 yes = 1;
+
+	if (bpf_map_lookup_elem(&followed, &parent) &&
+	    bpf_map_update_elem(&followed, &child, &yes, BPF_ANY))
+		lose(LOSS_FOLLOW_FULL, 1, 0);
+}
+
 INLINE bool comm_is_wanted(struct task_struct *task)
 {
 	char comm[COMM_BYTES] = {};

@@ -262,12 +262,16 @@ struct wait_page_queue {
 
 struct pt_regs {
 	unsigned long r10;
+	unsigned long r9;
 	unsigned long r8;
+	unsigned long ax;
+	unsigned long cx;
 	unsigned long dx;
 	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long ip;
+	unsigned long sp;
 };
 
 struct transaction_run_stats_s {

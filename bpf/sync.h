@@ -8,66 +8,12 @@
 #define IOWITNESS_SYNC_H
 
 #include "fs.h"
+#include "stacks.h"
 
 /* Keeps the layout in the object's type information, for the user side. */
 const struct fs_call_record *fs_call_record_layout __attribute__((unused));
 
 volatile bool with_stacks = true;	/* else sleeps are counted, but not attributed */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2048);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u64);
-	__type(value, struct fs_stack);
-} fs_stacks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct fs_stack);
-} fs_scratch SEC(".maps");
-
-/* FNV-1a by words, with a step that mixes the high bits down. */
-SUBPROGRAM __u64 hash_of(struct fs_stack *stack)
-{
-	__u64 hash = 0xcbf29ce484222325ULL ^ stack->flagged;
-	__u32 i;
-
-	for (i = 0; i < STACK_DEPTH && i < stack->frames; i++) {
-		hash = (hash ^ stack->frame[i]) * 0x100000001b3ULL;
-		hash ^= hash >> 29;
-	}
-	return hash ? hash : 1;
-}
-
-/* The key of the current thread's stack; 0: it could not be taken. */
-SUBPROGRAM __u64 take_stack(void *ctx, bool flagged)
-{
-	__u32 zero = 0;
-	struct fs_stack *stack = bpf_map_lookup_elem(&fs_scratch, &zero);
-	__u64 hash;
-	long bytes;
-
-	if (!stack)
-		return 0;
-	bytes = bpf_get_stack(ctx, stack->frame, sizeof(stack->frame), 0);
-	if (bytes <= 0) {
-		lose(LOSS_STACK, 1, 0);
-		return 0;
-	}
-	stack->frames = bytes / 8;
-	stack->flagged = flagged;
-	hash = hash_of(stack);
-	if (bpf_map_lookup_elem(&fs_stacks, &hash))
-		return hash;
-	bpf_map_update_elem(&fs_stacks, &hash, stack, BPF_NOEXIST);
-	if (bpf_map_lookup_elem(&fs_stacks, &hash))
-		return hash;
-	lose(LOSS_STACK, 1, 0);
-	return 0;
-}
 
 /* The current thread is switched out; sleeps: it did so itself. */
 INLINE void begin_sleep(void *ctx, struct task_struct *task, __u32 tid, bool sleeps, bool flagged)

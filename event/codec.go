@@ -25,6 +25,7 @@ const (
 	KindFile     Kind = 5
 	KindIO       Kind = 6
 	KindIOWait   Kind = 7
+	KindCall     Kind = 8
 )
 
 // Sizes of the fixed arrays of bpf/abi.h.
@@ -344,6 +345,7 @@ var (
 	ioWaitSize     = headSize + size(func(c *codec) { c.ioWait(new(IOWait)) })
 	ioKeySize      = size(func(c *codec) { c.ioKey(new(IOKey)) })
 	ioSumSize      = size(func(c *codec) { c.ioSum(new(IOSum)) })
+	callSize       = headSize + size(func(c *codec) { c.call(new(Call)) })
 )
 
 // size is the size that a record of this kind must have; 0: there is no such kind.
@@ -363,12 +365,14 @@ func (h *Head) size() int {
 		return ioSize
 	case h.Kind == KindIOWait:
 		return ioWaitSize
+	case h.Kind == KindCall && int(h.Size) >= callSize && h.Size <= maxCallSize:
+		return int(h.Size)
 	}
 	return 0
 }
 
 // Decode reads one record from the start of b: a *Wait, *Identity, *File, *Tally
-// (exited or not), *IO or *IOWait. It returns the record's size. A record of another version,
+// (exited or not), *IO, *IOWait or *Call. It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
 func Decode(b []byte) (record any, n int, err error) {
 	if len(b) < headSize {
@@ -406,6 +410,10 @@ func Decode(b []byte) (record any, n int, err error) {
 		f := new(File)
 		c.file(f)
 		return f, want, nil
+	case KindCall:
+		k := &Call{Task: Task{TID: h.TID, PID: h.PID, Comm: h.Comm}}
+		c.call(k)
+		return k, want, nil
 	default:
 		t := &Tally{Exited: h.Kind == KindExit}
 		c.tally(t)
@@ -434,6 +442,9 @@ func Encode(record any) []byte {
 	case *File:
 		h = Head{Kind: KindFile, Size: uint32(fileSize)}
 		body = func(c *codec) { c.file(r) }
+	case *Call:
+		h = Head{Kind: KindCall, Size: uint32(callSize + len(r.Out) + 8*len(r.Stack)), TID: r.TID, PID: r.PID, Comm: r.Comm}
+		body = func(c *codec) { c.call(r) }
 	case *Tally:
 		h = Head{Kind: KindTally, Size: uint32(tallySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		if r.Exited {

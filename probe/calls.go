@@ -9,12 +9,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 )
@@ -179,11 +177,7 @@ func copyFor(spec *ebpf.ProgramSpec, number int, f Function) *ebpf.ProgramSpec {
 	if own.Type == ebpf.Tracing {
 		own.AttachTo = f.Name
 	}
-	for i := range own.Instructions {
-		if ins := &own.Instructions[i]; ins.OpCode == asm.LoadImmOp(asm.DWord) && ins.Constant == functionMark {
-			ins.Constant = int64(number)
-		}
-	}
+	setMark(own, functionMark, int64(number))
 	return own
 }
 
@@ -192,23 +186,15 @@ func copyFor(spec *ebpf.ProgramSpec, number int, f Function) *ebpf.ProgramSpec {
 // sleep: here each waiting thread holds an instance for as long as it waits.
 func MaxActive(processors, threads int) int { return min(max(16*processors, 2*threads, 512), 4096) }
 
-// kretprobe asks for a large pool, which only tracefs offers; else it takes the kernel's.
 func (w *bpfWitness) kretprobe(function string, program *ebpf.Program) (link.Link, error) {
-	active := w.options.MaxActive
-	if active == 0 {
-		active = MaxActive(runtime.NumCPU(), 0)
-	}
-	l, err := link.Kretprobe(function, program, &link.KprobeOptions{RetprobeMaxActive: active, TraceFSPrefix: ownGroup()})
-	if err == nil {
-		w.calls.watchMissed(l, function, true)
-		return l, nil
-	}
-	refused := err
-	if l, err = link.Kretprobe(function, program, nil); err != nil {
+	l, limited, err := kretprobe(function, program, w.options.MaxActive)
+	if err != nil {
 		return nil, err
 	}
-	w.calls.watchMissed(l, function, false)
-	w.noteOnce(fmt.Sprintf("returns may go missing when many threads wait: the pool of return probes is the kernel's default (%s)", reason(refused)))
+	w.calls.watchMissed(l, function, limited == nil)
+	if limited != nil {
+		w.noteOnce(poolNote(limited))
+	}
 	return l, nil
 }
 

@@ -50,7 +50,7 @@ type FS struct {
 
 	epoch  uint32
 	before event.FSInterval // journals and flushes at the end of the last interval
-	stacks map[uint64]fsFsStack
+	stacks map[uint64]fsKeptStack
 }
 
 // OpenFS loads the kernel side and attaches it, with its gate still closed. An error that
@@ -101,7 +101,7 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	if !o.hasStorage(types) {
 		replaceTaskStorage(spec)
 	}
-	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsFsStack{}}
+	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsKeptStack{}}
 	if programs["enter"] != enterWithVMA {
 		f.notes = []string{withoutMsync}
 	}

@@ -105,7 +105,7 @@ func (f *FS) takeParts(m *ebpf.Map, iv *event.FSInterval) error {
 func (f *FS) stack(key uint64) (frames []uint64, flagged bool) {
 	s, ok := f.stacks[key]
 	if !ok {
-		if err := f.collection.Maps["fs_stacks"].Lookup(key, &s); err != nil {
+		if err := f.collection.Maps["kept_stacks"].Lookup(key, &s); err != nil {
 			return nil, false
 		}
 		f.stacks[key] = s

@@ -92,13 +92,6 @@ type fsFsPartKey struct {
 	Stack uint64
 }
 
-type fsFsStack struct {
-	_       structs.HostLayout
-	Frames  uint32
-	Flagged uint32
-	Frame   [48]uint64
-}
-
 type fsFsSum struct {
 	_          structs.HostLayout
 	Count      uint64
@@ -128,10 +121,24 @@ type fsJournalSum struct {
 	MaxNs          uint64
 }
 
+type fsKeptStack struct {
+	_       structs.HostLayout
+	Frames  uint32
+	Flagged uint32
+	Frame   [48]uint64
+}
+
 type fsLossCount struct {
 	_     structs.HostLayout
 	Count uint64
 	Ns    uint64
+}
+
+type fsStackScratch struct {
+	_     structs.HostLayout
+	Stack fsKeptStack
+	Users uint32
+	_     [4]byte
 }
 
 // Names of all BPF objects in the ELF.
@@ -147,13 +154,13 @@ const (
 	fsMapFsKnown            = "fs_known"
 	fsMapFsPartsEven        = "fs_parts_even"
 	fsMapFsPartsOdd         = "fs_parts_odd"
-	fsMapFsScratch          = "fs_scratch"
-	fsMapFsStacks           = "fs_stacks"
 	fsMapFsSumsEven         = "fs_sums_even"
 	fsMapFsSumsOdd          = "fs_sums_odd"
 	fsMapJournals           = "journals"
+	fsMapKeptStacks         = "kept_stacks"
 	fsMapLosses             = "losses"
 	fsMapRecords            = "records"
+	fsMapStackScratches     = "stack_scratches"
 	fsMapWantedDevs         = "wanted_devs"
 	fsMapWantedTgids        = "wanted_tgids"
 	fsProgCommitFlushing    = "commit_flushing"
@@ -264,24 +271,24 @@ type fsProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fsMapSpecs struct {
-	Commits     *ebpf.MapSpec `ebpf:"commits"`
-	Flushes     *ebpf.MapSpec `ebpf:"flushes"`
-	Flushing    *ebpf.MapSpec `ebpf:"flushing"`
-	Followed    *ebpf.MapSpec `ebpf:"followed"`
-	FsCalls     *ebpf.MapSpec `ebpf:"fs_calls"`
-	FsCallsHash *ebpf.MapSpec `ebpf:"fs_calls_hash"`
-	FsKnown     *ebpf.MapSpec `ebpf:"fs_known"`
-	FsPartsEven *ebpf.MapSpec `ebpf:"fs_parts_even"`
-	FsPartsOdd  *ebpf.MapSpec `ebpf:"fs_parts_odd"`
-	FsScratch   *ebpf.MapSpec `ebpf:"fs_scratch"`
-	FsStacks    *ebpf.MapSpec `ebpf:"fs_stacks"`
-	FsSumsEven  *ebpf.MapSpec `ebpf:"fs_sums_even"`
-	FsSumsOdd   *ebpf.MapSpec `ebpf:"fs_sums_odd"`
-	Journals    *ebpf.MapSpec `ebpf:"journals"`
-	Losses      *ebpf.MapSpec `ebpf:"losses"`
-	Records     *ebpf.MapSpec `ebpf:"records"`
-	WantedDevs  *ebpf.MapSpec `ebpf:"wanted_devs"`
-	WantedTgids *ebpf.MapSpec `ebpf:"wanted_tgids"`
+	Commits        *ebpf.MapSpec `ebpf:"commits"`
+	Flushes        *ebpf.MapSpec `ebpf:"flushes"`
+	Flushing       *ebpf.MapSpec `ebpf:"flushing"`
+	Followed       *ebpf.MapSpec `ebpf:"followed"`
+	FsCalls        *ebpf.MapSpec `ebpf:"fs_calls"`
+	FsCallsHash    *ebpf.MapSpec `ebpf:"fs_calls_hash"`
+	FsKnown        *ebpf.MapSpec `ebpf:"fs_known"`
+	FsPartsEven    *ebpf.MapSpec `ebpf:"fs_parts_even"`
+	FsPartsOdd     *ebpf.MapSpec `ebpf:"fs_parts_odd"`
+	FsSumsEven     *ebpf.MapSpec `ebpf:"fs_sums_even"`
+	FsSumsOdd      *ebpf.MapSpec `ebpf:"fs_sums_odd"`
+	Journals       *ebpf.MapSpec `ebpf:"journals"`
+	KeptStacks     *ebpf.MapSpec `ebpf:"kept_stacks"`
+	Losses         *ebpf.MapSpec `ebpf:"losses"`
+	Records        *ebpf.MapSpec `ebpf:"records"`
+	StackScratches *ebpf.MapSpec `ebpf:"stack_scratches"`
+	WantedDevs     *ebpf.MapSpec `ebpf:"wanted_devs"`
+	WantedTgids    *ebpf.MapSpec `ebpf:"wanted_tgids"`
 }
 
 // fsVariableSpecs contains global variables before they are loaded into the kernel.
@@ -334,24 +341,24 @@ func (o *fsObjects) Close() error {
 //
 // It can be passed to loadFsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fsMaps struct {
-	Commits     *ebpf.Map `ebpf:"commits"`
-	Flushes     *ebpf.Map `ebpf:"flushes"`
-	Flushing    *ebpf.Map `ebpf:"flushing"`
-	Followed    *ebpf.Map `ebpf:"followed"`
-	FsCalls     *ebpf.Map `ebpf:"fs_calls"`
-	FsCallsHash *ebpf.Map `ebpf:"fs_calls_hash"`
-	FsKnown     *ebpf.Map `ebpf:"fs_known"`
-	FsPartsEven *ebpf.Map `ebpf:"fs_parts_even"`
-	FsPartsOdd  *ebpf.Map `ebpf:"fs_parts_odd"`
-	FsScratch   *ebpf.Map `ebpf:"fs_scratch"`
-	FsStacks    *ebpf.Map `ebpf:"fs_stacks"`
-	FsSumsEven  *ebpf.Map `ebpf:"fs_sums_even"`
-	FsSumsOdd   *ebpf.Map `ebpf:"fs_sums_odd"`
-	Journals    *ebpf.Map `ebpf:"journals"`
-	Losses      *ebpf.Map `ebpf:"losses"`
-	Records     *ebpf.Map `ebpf:"records"`
-	WantedDevs  *ebpf.Map `ebpf:"wanted_devs"`
-	WantedTgids *ebpf.Map `ebpf:"wanted_tgids"`
+	Commits        *ebpf.Map `ebpf:"commits"`
+	Flushes        *ebpf.Map `ebpf:"flushes"`
+	Flushing       *ebpf.Map `ebpf:"flushing"`
+	Followed       *ebpf.Map `ebpf:"followed"`
+	FsCalls        *ebpf.Map `ebpf:"fs_calls"`
+	FsCallsHash    *ebpf.Map `ebpf:"fs_calls_hash"`
+	FsKnown        *ebpf.Map `ebpf:"fs_known"`
+	FsPartsEven    *ebpf.Map `ebpf:"fs_parts_even"`
+	FsPartsOdd     *ebpf.Map `ebpf:"fs_parts_odd"`
+	FsSumsEven     *ebpf.Map `ebpf:"fs_sums_even"`
+	FsSumsOdd      *ebpf.Map `ebpf:"fs_sums_odd"`
+	Journals       *ebpf.Map `ebpf:"journals"`
+	KeptStacks     *ebpf.Map `ebpf:"kept_stacks"`
+	Losses         *ebpf.Map `ebpf:"losses"`
+	Records        *ebpf.Map `ebpf:"records"`
+	StackScratches *ebpf.Map `ebpf:"stack_scratches"`
+	WantedDevs     *ebpf.Map `ebpf:"wanted_devs"`
+	WantedTgids    *ebpf.Map `ebpf:"wanted_tgids"`
 }
 
 func (m *fsMaps) Close() error {
@@ -365,13 +372,13 @@ func (m *fsMaps) Close() error {
 		m.FsKnown,
 		m.FsPartsEven,
 		m.FsPartsOdd,
-		m.FsScratch,
-		m.FsStacks,
 		m.FsSumsEven,
 		m.FsSumsOdd,
 		m.Journals,
+		m.KeptStacks,
 		m.Losses,
 		m.Records,
+		m.StackScratches,
 		m.WantedDevs,
 		m.WantedTgids,
 	)

@@ -319,7 +319,7 @@ func TestEveryProbeHasItsPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{walkProgram: true, resolveProgram: true}
-	for _, name := range callPrograms {
+	for _, name := range sleepPrograms {
 		used[name] = true
 	}
 	for _, p := range Table {

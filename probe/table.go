@@ -99,8 +99,8 @@ var Table = []Probe{
 	},
 }
 
-// callPrograms are those of the means by entry and return of functions.
-var callPrograms = []string{"enter_fentry", "leave_fexit", "enter_kprobe", "leave_kretprobe", "enter_multi", "leave_multi"}
+// sleepPrograms are those of the means by entry and return of functions.
+var sleepPrograms = []string{"enter_fentry", "leave_fexit", "enter_kprobe", "leave_kretprobe", "enter_multi", "leave_multi"}
 
 // walks are the iterators over all threads: not tracepoints, so not in the table.
 const (

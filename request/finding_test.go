@@ -10,6 +10,11 @@ import (
 	"github.com/iowitness/iowitness/event"
 )
 
+const (
+	us = 1e3
+	ms = 1e6
+)
+
 // regime is how a disk does for a while.
 type regime struct {
 	seconds   float64

@@ -44,7 +44,7 @@ func octaveOf(slot int) int {
 	switch {
 	case slot <= 0:
 		return 0
-	case slot > lastUsedSlot:
+	case slot > snapshot.LastUsedSlot:
 		return heatOctaves - 1
 	}
 	return 1 + (slot-1)/4

@@ -83,7 +83,7 @@ func TestHeatOfExtremes(t *testing.T) {
 // The octaves of slots are those of times.
 func TestOctaves(t *testing.T) {
 	for slot := range event.HistSlots {
-		if slot > lastUsedSlot && slot < event.HistSlots-1 {
+		if slot > snapshot.LastUsedSlot && slot < event.HistSlots-1 {
 			continue
 		}
 		lo, hi := snapshot.Bounds(slot)

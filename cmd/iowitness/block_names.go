@@ -34,7 +34,7 @@ type fileID struct {
 const maxRequestFiles = 1 << 16
 
 func newRequestNames(base *names, root string) *requestNames {
-	return &requestNames{base: base, cgroups: identity.NewCgroups(func() []identity.CgroupHierarchy { return chargedHierarchies(root) }), files: map[fileID]event.File{}}
+	return &requestNames{base: base, cgroups: identity.NewCgroups(func() []identity.CgroupHierarchy { return cgroupHierarchies(root, "blkio") }), files: map[fileID]event.File{}}
 }
 
 func (n *requestNames) Device(dev event.Dev) string { return n.base.Device(dev) }
@@ -65,13 +65,14 @@ func (n *requestNames) age() {
 	n.base.processes.Age()
 }
 
-// chargedHierarchies are those by whose groups block I/O is charged: that of blkio in v1 goes
-// before the unified one.
-func chargedHierarchies(root string) (found []identity.CgroupHierarchy) {
+// cgroupHierarchies are the unified one and those of v1 with one of some controllers: a
+// group's id is unique only within its hierarchy, and the unified one goes before.
+func cgroupHierarchies(root string, controllers ...string) (found []identity.CgroupHierarchy) {
 	mounts, _ := kernel.ReadCgroupMounts(root)
 	for _, v2 := range []bool{true, false} {
 		for _, m := range mounts {
-			if m.V2 == v2 && (v2 || slices.Contains(m.Controllers, "blkio")) {
+			wanted := slices.ContainsFunc(controllers, func(c string) bool { return slices.Contains(m.Controllers, c) })
+			if m.V2 == v2 && (v2 || wanted) {
 				found = append(found, identity.CgroupHierarchy{Dir: filepath.Join(root, m.Path), Root: m.Root})
 			}
 		}

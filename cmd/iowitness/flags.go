@@ -18,10 +18,12 @@ import (
 type cli struct {
 	Watch   watchCmd   `cmd:"" default:"withargs" help:"Show who waits for I/O, live or as a report; with -- COMMAND, around a command."`
 	Block   blockCmd   `cmd:"" help:"List block requests, or sum them up: whose they are, for which file, how long they were queued and in the device."`
+	Calls   callsCmd   `cmd:"" help:"Show calls of a kernel function with the calls that they make, as trees with arguments, results and times."`
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
+	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
 	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
@@ -69,6 +71,8 @@ type watchCmd struct {
 	via     probe.Means
 	duty    duty
 }
+
+func (c *watchCmd) take(command []string) { c.command = command }
 
 // helpShown stands for the end of the program that kong asks for after a help text.
 type helpShown struct{}

@@ -78,12 +78,18 @@ func run(args []string, s streams) int {
 	if err != nil {
 		return fail(s.err, usageError{err})
 	}
-	if command != nil && ctx.Command() != "watch" {
-		return fail(s.err, usageError{fmt.Errorf("%s takes no command to run", ctx.Command())})
+	if command != nil {
+		verb, ok := ctx.Selected().Target.Addr().Interface().(commander)
+		if !ok {
+			return fail(s.err, usageError{fmt.Errorf("%s takes no command to run", ctx.Command())})
+		}
+		verb.take(command)
 	}
-	flags.Watch.command = command
 	return fail(s.err, ctx.Run(&s))
 }
+
+// commander is a verb that runs a command and witnesses it.
+type commander interface{ take(command []string) }
 
 // parse turns kong's way of ending the program after a help text into an error.
 func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {

@@ -68,11 +68,11 @@ func deviceOrNumber(names request.Names, dev event.Dev) any {
 func requestRow(r *request.Row, s *request.Summary, names request.Names) object {
 	return valuesOf(request.RowFields, request.NamedRow{Row: r, Names: names, Summary: s}, map[string]any{
 		"device_histogram": slots(&r.DeviceTimes), "total_histogram": slots(&r.TotalTimes), "size_histogram": sizes(&r.Sizes),
-		"device_peaks": list(request.Peaks(&r.DeviceTimes), peak), "total_peaks": list(request.Peaks(&r.TotalTimes), peak),
+		"device_peaks": list(snapshot.Peaks(&r.DeviceTimes), peak), "total_peaks": list(snapshot.Peaks(&r.TotalTimes), peak),
 	})
 }
 
-func peak(p *request.Peak) any {
+func peak(p *snapshot.Peak) any {
 	return object{{"ns", p.NS}, {"count", p.Count}, {"percent", rounded(p.Percent)}}
 }
 

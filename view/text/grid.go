@@ -12,6 +12,7 @@ import (
 type grid struct {
 	width int      // of the terminal; 0: no limit
 	less  []string // titles of the columns that go first where space is short
+	text  []string // titles of columns that hold no numbers, beside textColumns
 	rows  [][]string
 }
 
@@ -95,4 +96,6 @@ func (g *grid) drop(title string) {
 // textColumns are those that hold no numbers, by title.
 var textColumns = []string{"", "CALL", "COMMAND", "MOSTLY", "FILE", syncTitle}
 
-func (g *grid) right(column int) bool { return !slices.Contains(textColumns, g.rows[0][column]) }
+func (g *grid) right(column int) bool {
+	return !slices.Contains(textColumns, g.rows[0][column]) && !slices.Contains(g.text, g.rows[0][column])
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/request"
 	"github.com/iowitness/iowitness/request/requesttest"
+	"github.com/iowitness/iowitness/snapshot"
 )
 
 func listed(t *testing.T, list []event.IO, names request.Names, o LineOptions) string {
@@ -143,7 +144,7 @@ func TestRequestsFitAnyWidth(t *testing.T) {
 }
 
 func TestPeaksSentence(t *testing.T) {
-	for want, peaks := range map[string][]request.Peak{
+	for want, peaks := range map[string][]snapshot.Peak{
 		"two peaks: 80 µs, 4.2 ms: 71% / 29%":                                 {{NS: 80_400, Percent: 71.2}, {NS: 4_178_000, Percent: 28.8}},
 		"three peaks: 72 ns, 1 ms, 2.2 min: 40% / 35% / 25%":                  {{NS: 72, Percent: 40}, {NS: 999_600, Percent: 35}, {NS: 127e9, Percent: 25}},
 		"5 peaks: 1 µs, 10 µs, 99 µs, 1 s, 10 s: 20% / 20% / 20% / 20% / 20%": {{NS: 1000, Percent: 20}, {NS: 9960, Percent: 20}, {NS: 99_400, Percent: 20}, {NS: 1e9, Percent: 20}, {NS: 9.96e9, Percent: 20}},

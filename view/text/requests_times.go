@@ -10,6 +10,7 @@ import (
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/request"
+	"github.com/iowitness/iowitness/snapshot"
 )
 
 // devicesDrawn is how many devices get a histogram unasked.
@@ -23,7 +24,7 @@ func (p *requestsPage) histograms() {
 		if r.Stacked || r.Others > 0 || r.Rest || r.DeviceTimes.Count() == 0 {
 			continue
 		}
-		peaks := request.Peaks(&r.DeviceTimes)
+		peaks := snapshot.Peaks(&r.DeviceTimes)
 		all := p.o.Histogram || drawn < devicesDrawn
 		if !all && peaks == nil {
 			continue
@@ -43,7 +44,7 @@ func (p *requestsPage) histograms() {
 }
 
 // PeaksSentence tells two or more peaks, such as "two peaks: 80 µs, 4.2 ms: 71% / 29%".
-func PeaksSentence(peaks []request.Peak) string {
+func PeaksSentence(peaks []snapshot.Peak) string {
 	number := map[int]string{2: "two", 3: "three", 4: "four"}[len(peaks)]
 	if number == "" {
 		number = strconv.Itoa(len(peaks))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package request
+package snapshot
 
 import (
 	"math"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/iowitness/iowitness/event"
-	"github.com/iowitness/iowitness/snapshot"
 )
 
 // draw gives a time in ns.
@@ -44,9 +43,9 @@ func mixed(shares []float64, of ...draw) draw {
 	}
 }
 
-func sample(d draw, n int, seed uint64) *snapshot.Histogram {
+func sample(d draw, n int, seed uint64) *Histogram {
 	r := rand.New(rand.NewPCG(seed, 7))
-	var h snapshot.Histogram
+	var h Histogram
 	for range n {
 		h[event.HistSlot(uint64(max(d(r), 0)))]++
 	}
@@ -138,7 +137,7 @@ func TestTinySamplesSayNothing(t *testing.T) {
 // A second peak counts from two in a hundred on.
 func TestTheLeastShare(t *testing.T) {
 	for count, want := range map[uint64]int{199: 0, 200: 2, 5000: 2, 9800: 2, 9801: 0} {
-		var h snapshot.Histogram
+		var h Histogram
 		h[event.HistSlot(90*us)] = 10_000 - count
 		h[event.HistSlot(20*ms)] = count
 		if peaks := Peaks(&h); len(peaks) != want {
@@ -148,7 +147,7 @@ func TestTheLeastShare(t *testing.T) {
 }
 
 func TestPeaksAtTheEnds(t *testing.T) {
-	var h snapshot.Histogram
+	var h Histogram
 	h[0], h[event.HistSlots-1] = 1000, 1000
 	if peaks := Peaks(&h); len(peaks) != 2 || peaks[0].Count != 1000 || peaks[1].Count != 1000 {
 		t.Errorf("%+v", peaks)
@@ -157,7 +156,7 @@ func TestPeaksAtTheEnds(t *testing.T) {
 	if peaks := Peaks(&h); peaks != nil {
 		t.Errorf("%+v", peaks)
 	}
-	if peaks := Peaks(&snapshot.Histogram{}); peaks != nil {
+	if peaks := Peaks(&Histogram{}); peaks != nil {
 		t.Errorf("%+v", peaks)
 	}
 }
@@ -165,11 +164,11 @@ func TestPeaksAtTheEnds(t *testing.T) {
 func FuzzPeaks(f *testing.F) {
 	f.Add([]byte{0, 9, 0, 0, 0, 0, 0, 0, 200, 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var h snapshot.Histogram
+		var h Histogram
 		for i, c := range b {
 			h[i%event.HistSlots] += uint64(c) << (i % 40)
 		}
-		for i := lastUsedSlot + 1; i < event.HistSlots-1; i++ {
+		for i := LastUsedSlot + 1; i < event.HistSlots-1; i++ {
 			h[i] = 0
 		}
 		peaks := Peaks(&h)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package request
+package snapshot
 
 import (
 	"math"
 
 	"github.com/iowitness/iowitness/event"
-	"github.com/iowitness/iowitness/snapshot"
 )
 
 // Peak is one mode of a distribution.
@@ -29,7 +28,7 @@ const (
 
 // Peaks finds the modes of a histogram of times, in ascending order; nil where fewer than two
 // can be told with certainty.
-func Peaks(h *snapshot.Histogram) []Peak {
+func Peaks(h *Histogram) []Peak {
 	n := h.Count()
 	if n < leastCount {
 		return nil
@@ -66,11 +65,11 @@ type landscape struct {
 // hill reaches from one valley's slot up to before the next one's.
 type hill struct{ from, top, to int }
 
-func landscapeOf(h *snapshot.Histogram) *landscape {
+func landscapeOf(h *Histogram) *landscape {
 	l := &landscape{}
 	for slot, c := range h {
-		lo, hi := snapshot.Bounds(slot)
-		if slot > lastUsedSlot && slot < event.HistSlots-1 {
+		lo, hi := Bounds(slot)
+		if slot > LastUsedSlot && slot < event.HistSlots-1 {
 			continue // never in use
 		}
 		from, to := logOf(lo, hi)
@@ -85,7 +84,8 @@ func landscapeOf(h *snapshot.Histogram) *landscape {
 	return l
 }
 
-const lastUsedSlot = (event.HistLastLog2 - event.HistFirstLog2 + 1) * 4
+// LastUsedSlot is the last slot before the one that holds all longer times: those between are never used.
+const LastUsedSlot = (event.HistLastLog2 - event.HistFirstLog2 + 1) * 4
 
 // logOf gives the open slots at both ends an octave.
 func logOf(lo, hi uint64) (from, to float64) {

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The witness of function calls. The user side loads a copy of entry and return for
+ * each function, with the function's number and its filter in it, or one for all.
+ */
+#include "call.h"
+#include "resolve.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Marks in the code, for which the user side puts what belongs to the function. */
+#define FUNCTION_MARK "0x105ca11"
+#define RETURN_MARK "0x105ca12"
+#define RESULT_MARK "0x105ca13"
+
+INLINE __u32 own_function(void)
+{
+	__u64 function;
+
+	asm volatile("%0 = " FUNCTION_MARK " ll" : "=r"(function));
+	return function;
+}
+
+/* Where in the context of fexit the function's return value is: after its arguments. */
+INLINE __u64 return_offset(void)
+{
+	__u64 offset;
+
+	asm volatile("%0 = " RETURN_MARK " ll" : "=r"(offset));
+	return offset;
+}
+
+INLINE __u32 own_result_bytes(void)
+{
+	__u64 bytes;
+
+	asm volatile("%0 = " RESULT_MARK " ll" : "=r"(bytes));
+	return bytes;
+}
+
+/*
+ * A trampoline has the context of entry and of return at the same place of the stack.
+ * As a number: the verifier lets nobody reckon with the pointer.
+ */
+INLINE __u64 place_of(void *ctx)
+{
+	__u64 place = 0;
+
+	bpf_probe_read_kernel(&place, sizeof(place), &ctx);
+	return place;
+}
+
+SEC("fentry")
+int call_fentry(void *ctx)
+{
+	struct call_input in = {};
+
+	bpf_probe_read_kernel(in.arg, sizeof(in.arg), ctx);
+	return enter_call(&in, own_function(), place_of(ctx));
+}
+
+SEC("fexit")
+int call_fexit(void *ctx)
+{
+	struct call_input in = { .result_bytes = own_result_bytes() };
+
+	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
+	return leave_call(ctx, &in, own_function(), place_of(ctx));
+}
+
+SEC("fexit")
+int return_fexit(void *ctx)
+{
+	struct call_input in = { .result_bytes = own_result_bytes() };
+
+	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
+	return see_return(ctx, &in, own_function(), place_of(ctx));
+}
+
+INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
+{
+	in->arg[0] = regs->di;
+	in->arg[1] = regs->si;
+	in->arg[2] = regs->dx;
+	in->arg[3] = regs->cx;
+	in->arg[4] = regs->r8;
+	in->arg[5] = regs->r9;
+}
+
+/* At the return the address to return to has been taken off the stack. */
+#define RETURN_BYTES 8
+
+SEC("kprobe")
+int call_kprobe(struct pt_regs *regs)
+{
+	struct call_input in = {};
+
+	put_arguments(&in, regs);
+	return enter_call(&in, own_function(), regs->sp);
+}
+
+SEC("kretprobe")
+int call_kretprobe(struct pt_regs *regs)
+{
+	struct call_input in = { .result_bytes = own_result_bytes() };
+
+	in.ret = regs->ax;
+	return leave_call(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+}
+
+SEC("kretprobe")
+int return_kretprobe(struct pt_regs *regs)
+{
+	struct call_input in = { .result_bytes = own_result_bytes() };
+
+	in.ret = regs->ax;
+	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+}
+
+/* All functions at once: the cookie has the number, and above it the bytes of the result. */
+#define COOKIE_RESULT_BIT 32
+
+SEC("kprobe.multi")
+int call_multi(struct pt_regs *regs)
+{
+	struct call_input in = {};
+
+	put_arguments(&in, regs);
+	return enter_call(&in, bpf_get_attach_cookie(regs), regs->sp);
+}
+
+SEC("kretprobe.multi")
+int call_ret_multi(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
+
+	in.ret = regs->ax;
+	return leave_call(regs, &in, cookie, regs->sp - RETURN_BYTES);
+}
+
+SEC("kretprobe.multi")
+int return_multi(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
+
+	in.ret = regs->ax;
+	return see_return(regs, &in, cookie, regs->sp - RETURN_BYTES);
+}
+
+SEC("raw_tp/sched_process_fork")
+int call_fork(struct bpf_raw_tracepoint_args *ctx)
+{
+	follow_child(BPF_CORE_READ((struct task_struct *)ctx->args[0], pid),
+		     BPF_CORE_READ((struct task_struct *)ctx->args[1], pid));
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int call_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (filter_follow)
+		bpf_map_delete_elem(&followed, &tid);
+	if (storage_by_hash)
+		bpf_map_delete_elem(&frame_hash, &tid);
+	return 0;
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/iowitness/iowitness/call"
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/identity"
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/request"
+	"github.com/iowitness/iowitness/snapshot"
+	"github.com/iowitness/iowitness/view/json"
+	"github.com/iowitness/iowitness/view/text"
+)
+
+// callViews are how calls are shown.
+type callViews struct {
+	hist, tree bool
+	top        int
+	interval   time.Duration
+	slower     time.Duration // of trees: the outermost call
+}
+
+// callSession is one run of the witness of calls.
+type callSession struct {
+	flags   *callFlags
+	plan    *callPlan
+	views   *callViews
+	witness *probe.Calls
+	names   *names
+	cgroups *identity.Cgroups
+	system  *system
+	guard   *callGuard
+	trees   call.Trees
+	clock   request.Clock
+	out     *os.File
+	options text.Options
+	opened  time.Time
+	losses  map[string]probe.Loss
+	before  map[event.CallKey]*event.CallSum // of the last interval
+	notes   []string
+	scope   string
+	failed  error // of the first line that could not be written
+	told    uint64
+}
+
+// run witnesses functions until it is told to end.
+func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
+	if err := p.resolve(c); err != nil {
+		if errors.Is(err, probe.ErrNoFunction) {
+			return usageError{err}
+		}
+		return err
+	}
+	out, err := c.openOutput(s)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	end := newEnding(out)
+	defer end.close()
+	r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: map[string]probe.Loss{}}
+	if err := r.open(end); err != nil {
+		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
+			return exitStatus(exitSignal + int(syscall.SIGINT))
+		}
+		return explain(err)
+	}
+	end.call(r.witness.Interrupt)
+	err = r.watch(s, end)
+	return errors.Join(err, r.close())
+}
+
+func (c *callFlags) openOutput(s *streams) (*os.File, error) {
+	switch {
+	case c.Output != "" && c.Output != "-":
+		return os.Create(c.Output)
+	case c.command != nil && c.Output == "":
+		return dup(s.err)
+	}
+	return dup(s.out)
+}
+
+func (r *callSession) open(end *ending) (err error) {
+	c, p := r.flags, r.plan
+	o := probe.CallOptions{
+		Sums: p.sums, Records: p.lists, Stacks: p.stacks, KeyWords: p.words, Budget: c.MaxRate, Ratio: c.ratio,
+		Inside: p.root != "", UsesComm: usesComm(c.Where, p.by, p.prints),
+		PIDs: c.Pid, Comm: c.Comm, Follow: c.command != nil, IncludeSelf: c.IncludeSelf, Silence: defaultSilent,
+		Via: c.via, MaxActive: c.MaxDepth, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
+	}
+	if !r.views.tree {
+		o.Slower = c.Slower
+	}
+	for _, k := range p.keys {
+		switch k {
+		case call.ByComm:
+			o.By.Comm = true
+		case call.ByProcess:
+			o.By.Process = true
+		case call.ByThread:
+			o.By.Thread = true
+		case call.ByCPU:
+			o.By.CPU = true
+		case call.ByCgroup:
+			o.By.Cgroup = true
+		case call.ByStack:
+			o.By.Stack = true
+		}
+	}
+	if c.Cgroup != "" {
+		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
+			return err
+		}
+	}
+	r.cgroups = identity.NewCgroups(func() []identity.CgroupHierarchy { return cgroupHierarchies("/", "memory", "blkio", "pids", "cpu") })
+	r.scope = r.scopeWords()
+	if p.stacks || o.By.Stack {
+		go r.names.symbols()
+	}
+	if r.witness, err = probe.OpenCalls(p.find, p.targets, o); err != nil {
+		return err
+	}
+	if p.denied > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("%d functions that the patterns name are on paths that are never probed; see: iowitness list", p.denied))
+	}
+	for _, t := range r.witness.Targets() {
+		if t != nil && t.Changed != "" && t.Program != nil {
+			r.notes = append(r.notes, t.Changed+": registers are arg1 to arg6")
+		}
+	}
+	return nil
+}
+
+// usesComm says whether an expression may speak of the thread's name.
+func usesComm(where string, lists ...[]string) bool {
+	all := where
+	for _, l := range lists {
+		all += " " + strings.Join(l, " ")
+	}
+	return strings.Contains(all, "comm")
+}
+
+func (r *callSession) scopeWords() string {
+	c := r.flags
+	var scopes []string
+	if len(c.Pid) > 0 {
+		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
+	}
+	if c.Comm != "" {
+		scopes = append(scopes, "threads named "+c.Comm)
+	}
+	if c.Cgroup != "" {
+		scopes = append(scopes, "cgroup "+c.Cgroup)
+	}
+	if c.command != nil {
+		scopes = append(scopes, "the command and its children")
+	}
+	return strings.Join(scopes, ", ")
+}
+
+func (r *callSession) close() error {
+	if r.guard != nil {
+		r.guard.meter.close()
+	}
+	return r.witness.Close()
+}
+
+// watch opens the gate, shows what comes, and tells at the end what was counted.
+func (r *callSession) watch(s *streams, end *ending) (err error) {
+	r.opened, r.system = time.Now(), newSystem("/")
+	r.guard = &callGuard{
+		calls: r.witness, meter: newMeter("/", r.witness, r.names.facts.BPFStats == kernel.On),
+		breaker: probe.Breaker{Budget: r.flags.MaxCost}, asked: probe.Detail{Stacks: true, Ratio: r.flags.ratio},
+		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), ratio: r.flags.ratio,
+	}
+	r.guard.meter.flat = true
+	if r.clock, err = clockNow(); err != nil {
+		return err
+	}
+	terminal := text.Inspect(r.out, os.Getenv)
+	r.options = terminal.Apply(text.Options{Histogram: r.views.hist})
+	defer end.after(r.flags.For, r.flags.MaxTime)()
+	if err := r.witness.Start(); err != nil {
+		return err
+	}
+	ended := func() error { return nil }
+	if r.flags.command != nil {
+		if ended, err = r.startCommand(s, end); err != nil {
+			return err
+		}
+	} else if text.Inspect(s.err, os.Getenv).IsTerminal && (r.plan.lists || r.flags.Json || r.flags.Output != "") {
+		fmt.Fprintf(s.err, "iowitness: witnessing %d functions by %s; Ctrl-C ends it\n", len(r.plan.targets), r.witness.Means())
+	}
+	if r.plan.lists && !r.views.tree && !r.flags.Json {
+		if err := text.CallHeader(r.out, r.options); err != nil {
+			return err
+		}
+	}
+	live := r.live(terminal)
+	for begin := r.opened; r.failed == nil && !end.reached() && !r.guard.stopped; {
+		if err := r.second(end); err != nil {
+			return err
+		}
+		if live != nil && (r.views.interval == 0 || time.Since(begin) >= r.views.interval) {
+			if err := live(begin); err != nil {
+				return fmt.Errorf("writing the report: %w", err)
+			}
+			begin = time.Now()
+		}
+	}
+	if err := errors.Join(r.witness.Pause(), r.witness.Detach()); err != nil {
+		return err
+	}
+	if err := r.finish(s, terminal, live != nil && r.flags.Json); err != nil {
+		return err
+	}
+	if r.guard.stopped {
+		return errors.Join(errTooCostly, ended())
+	}
+	return ended()
+}
+
+// startCommand runs the command, and ends with it.
+func (r *callSession) startCommand(s *streams, end *ending) (ended func() error, err error) {
+	c, err := startChild(r.witness, r.flags.command, *s)
+	if err != nil {
+		return nil, err
+	}
+	go c.wait(func() {
+		end.asked.Store(true)
+		end.call(nil)
+	})
+	return func() error {
+		<-c.ended
+		return exitStatus(c.usage.ExitCode)
+	}, nil
+}
+
+// second takes what comes for up to a second.
+func (r *callSession) second(end *ending) error {
+	length := guardEvery
+	if r.views.interval > 0 {
+		length = min(length, r.views.interval)
+	}
+	for until := end.by(length); r.failed == nil && !end.reached() && time.Now().Before(until); {
+		step := time.Now().Add(100 * time.Millisecond)
+		if until.Before(step) {
+			step = until
+		}
+		if err := r.witness.Drain(step, r.take); err != nil {
+			return err
+		}
+	}
+	if err := r.witness.NextEpoch(); err != nil {
+		return err
+	}
+	return r.guard.tick()
+}
+
+func (r *callSession) take(record any) {
+	c, ok := record.(*event.Call)
+	if !ok || r.failed != nil {
+		return
+	}
+	if !r.views.tree {
+		r.told++
+		r.failed = r.line(c)
+		return
+	}
+	tree := r.trees.Add(c)
+	if tree == nil || time.Duration(tree.Call.NS) < r.views.slower {
+		return
+	}
+	r.told++
+	if r.flags.Json {
+		r.failed = json.WriteCallTree(r.out, tree, r.lineOf, r.began)
+		return
+	}
+	r.failed = text.CallTree(r.out, tree, r.lineOf, r.began, r.options)
+}
+
+func (r *callSession) lineOf(c *event.Call) call.Line {
+	l := r.plan.all.LineOf(c)
+	if r.plan.stacks && len(c.Stack) > 0 {
+		l.Stack = r.frames(c.Stack)
+	}
+	return l
+}
+
+func (r *callSession) began(c *event.Call) time.Time {
+	return r.clock.Epoch.Add(time.Duration(int64(c.Start) - int64(r.clock.Zero)))
+}
+
+func (r *callSession) line(c *event.Call) error {
+	l := r.lineOf(c)
+	if r.flags.Json {
+		return json.WriteCall(r.out, &l, r.began(c))
+	}
+	return text.CallLine(r.out, &l, r.began(c), r.options)
+}
+
+// frames are the names of a stack's functions, without the probe's own.
+func (r *callSession) frames(stack []uint64) []string {
+	symbols, err := r.names.symbols()
+	frames := make([]string, 0, len(stack))
+	for _, address := range stack {
+		title := fmt.Sprintf("%#x", address)
+		if err == nil {
+			if name, offset, ok := symbols.Lookup(address); ok {
+				title = fmt.Sprintf("%s+%#x", name, offset)
+			}
+		}
+		if len(frames) == 0 && probe.IsProbesOwn(title) {
+			continue
+		}
+		frames = append(frames, title)
+	}
+	return frames
+}
+
+// Process, Cgroup and Frames name what keys tell by number.
+func (r *callSession) Process(pid uint32) string {
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return fmt.Sprint(pid)
+	}
+	return fmt.Sprintf("%d %s", pid, strings.TrimSuffix(string(comm), "\n"))
+}
+
+func (r *callSession) Cgroup(id uint64) string {
+	if path := r.cgroups.Path(id); path != "" {
+		return path
+	}
+	return fmt.Sprintf("cgroup %d", id)
+}
+
+func (r *callSession) Frames(key uint64) []string {
+	if key == 0 {
+		return nil
+	}
+	return r.frames(r.witness.Stack(key))
+}
+
+// live shows what each interval has counted; nil: only the end does.
+func (r *callSession) live(terminal text.Terminal) func(time.Time) error {
+	switch {
+	case !r.plan.sums:
+		return nil
+	case r.flags.Json && (r.flags.For == 0 && r.flags.command == nil || r.views.interval > 0):
+		return func(begin time.Time) error {
+			report, err := r.report(begin, true)
+			if err != nil {
+				return err
+			}
+			return json.WriteCalls(r.out, report)
+		}
+	case r.flags.Json || !terminal.IsTerminal || r.flags.For > 0 || r.flags.command != nil:
+		return nil
+	}
+	screen := text.NewLive(r.out, terminal, r.options)
+	return func(time.Time) error {
+		report, err := r.report(r.opened, false)
+		if err != nil {
+			return err
+		}
+		return screen.PaintCalls(report)
+	}
+}
+
+// report is what was counted since an interval began, or since the start.
+func (r *callSession) report(begin time.Time, interval bool) (*call.Report, error) {
+	sums, err := r.witness.Sums()
+	if err != nil {
+		return nil, err
+	}
+	shown := sums
+	if interval {
+		shown = call.Since(sums, r.before)
+		r.before = sums
+	}
+	o := call.Options{Functions: r.plan.all, Keys: r.plan.keys, Names: r, Top: r.views.top}
+	if o.Top < 0 {
+		o.Top = reportRows
+		if r.flags.Json {
+			o.Top = 0
+		}
+	}
+	report := call.Build(shown, o)
+	balances, err := r.witness.Balances()
+	if err != nil {
+		return nil, err
+	}
+	for i, b := range balances {
+		report.UnderWay += b.UnderWay()
+		if r.witness.Targets()[i] != nil {
+			report.Functions++
+		}
+	}
+	report.Version, report.Kernel, report.Means = version(), r.names.facts.Release, string(r.witness.Means())
+	report.Scope, report.Where, report.Start, report.End = r.scope, r.flags.Where, begin, time.Now()
+	report.Ratio = r.guard.ratio
+	if report.Lost, err = r.lost(interval); err != nil {
+		return nil, err
+	}
+	_, report.Cost = r.system.interval(report.End.Sub(begin))
+	probes := r.guard.meter.probeCost()
+	report.Cost.ProbeNS, report.Cost.ProbeRuns, report.Cost.ProbeWall, report.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
+	report.Notes = append(append(append(report.Notes, r.witness.Notes()...), r.guard.said...), r.notes...)
+	return report, nil
+}
+
+func (r *callSession) lost(interval bool) ([]snapshot.Loss, error) {
+	now, err := r.witness.Losses()
+	if err != nil {
+		return nil, err
+	}
+	var lost []snapshot.Loss
+	for _, l := range now {
+		before := r.losses[l.ID]
+		if !interval {
+			before = probe.Loss{}
+		}
+		r.losses[l.ID] = l
+		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
+	}
+	return lost, nil
+}
+
+// finish tells what is left, and what went missing.
+func (r *callSession) finish(s *streams, terminal text.Terminal, told bool) error {
+	if err := r.witness.Drain(time.Unix(1, 0), r.take); err != nil {
+		return err
+	}
+	if !r.plan.sums {
+		return r.foot(s)
+	}
+	if told {
+		return nil
+	}
+	report, err := r.report(r.opened, false)
+	if err != nil {
+		return err
+	}
+	if r.flags.Json {
+		return json.WriteCalls(r.out, report)
+	}
+	if terminal.IsTerminal && r.flags.For == 0 && r.flags.command == nil {
+		if _, err := io.WriteString(r.out, "\n"); err != nil {
+			return err
+		}
+	}
+	return text.Calls(r.out, report, r.options)
+}
+
+// foot tells of a list what it does not: it goes where messages go.
+func (r *callSession) foot(s *streams) error {
+	lost, err := r.lost(false)
+	if err != nil {
+		return err
+	}
+	parts := []string{fmt.Sprintf("%d calls told, by %s", r.told, r.witness.Means())}
+	for _, l := range lost {
+		if l.Count > 0 && !l.Harmless {
+			parts = append(parts, fmt.Sprintf("%d %s", l.Count, l.Title))
+		}
+	}
+	if r.trees.Dropped > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls left out of trees that were too large", r.trees.Dropped))
+	}
+	if r.trees.Orphans > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls whose outermost call was not told", r.trees.Orphans))
+	}
+	parts = append(append(append(parts, r.witness.Notes()...), r.guard.said...), r.notes...)
+	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(parts, "; "))
+	return writing(r.failed)
+}
+
+// callGuard holds the cost of witnessing to a budget: first it leaves out stacks, then it
+// measures fewer calls, then it detaches.
+type callGuard struct {
+	calls   *probe.Calls
+	meter   *meter
+	breaker probe.Breaker
+	asked   probe.Detail
+	log     *slog.Logger
+	said    []string
+	ratio   uint32
+	stopped bool
+}
+
+func (g *callGuard) announce(words string) {
+	g.said = append(g.said, words)
+	g.log.Warn(words)
+}
+
+func (g *callGuard) tick() error {
+	silent, err := g.calls.Heartbeat()
+	if err != nil {
+		return err
+	}
+	if silent {
+		g.announce("for some time nobody read what was witnessed, so the kernel side had closed its gate: calls of that time are missing")
+	}
+	cost, known := g.meter.tick()
+	if !known {
+		return nil
+	}
+	words := g.breaker.Step(cost)
+	if words == "" {
+		return nil
+	}
+	g.announce(words)
+	if g.breaker.Level == probe.LevelOff {
+		g.stopped = true
+		return errors.Join(g.calls.Pause(), g.calls.Detach())
+	}
+	detail := g.breaker.Level.Detail(g.asked)
+	g.ratio = max(g.ratio, detail.Ratio)
+	return g.calls.SetDetail(detail)
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+// KprobeMulti witnesses entry and return of many functions by one probe.
+const KprobeMulti Means = "kprobe_multi"
+
+// callMeans are the means of witnessing calls, best first.
+var callMeans = []Means{Fexit, KprobeMulti, Kretprobe}
+
+// ParseCallMeans reads the id of a means of witnessing calls.
+func ParseCallMeans(id string) (Means, error) {
+	if slices.Contains(callMeans, Means(id)) {
+		return Means(id), nil
+	}
+	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, callMeans)
+}
+
+// CallBy is what calls are summed up by, beside the function and the fields that are keys.
+type CallBy struct{ Process, Thread, CPU, Comm, Cgroup, Stack bool }
+
+// CallOptions is what to witness. The zero value of a field means its default, or no filter.
+type CallOptions struct {
+	By       CallBy
+	KeyWords uint32        // of the fields, those in the first so many words are keys
+	Sums     bool          // sum up in the kernel
+	Records  bool          // tell single calls
+	Stacks   bool          // with their stacks
+	Slower   time.Duration // only calls that took so long
+	Budget   uint32        // single calls told in a second; default 1,000
+	Ratio    uint32        // one call in so many is measured; default 1
+	Inside   bool          // only calls within one of a root function, and that
+	Returns  bool          // only returns are witnessed: no times, but less cost
+	UsesComm bool          // a filter or field asks for the thread's name
+
+	PIDs        []uint32 // only these processes, as the caller's pid namespace numbers them
+	Comm        string   // only threads of this name, up to 15 bytes
+	Cgroup      Cgroup
+	Follow      bool // only threads given to Follow and their descendants
+	IncludeSelf bool
+	Silence     time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
+	Via         Means
+	MaxActive   int         // calls of a function that may be under way at once, for return probes; 0: by the number of CPUs
+	Cancelled   func() bool // asked while much is attached one after the other; nil: never
+	RingBytes   uint32      // a power of two; default 2 MiB
+	hash        bool        // as on a kernel without task storage: for tests
+}
+
+// Calls witnesses calls of functions, from Start to Close. It is not safe for
+// concurrent use, but for Interrupt.
+type Calls struct {
+	object
+	via      Means
+	options  CallOptions
+	targets  []*CallTarget // by number; those that could not be probed are nil
+	notes    []string
+	programs []*ebpf.Program // copies for single functions
+	missed   []func() (uint64, bool)
+	resolve  *link.Iter
+	epoch    uint32
+	gen      uint32
+	outBytes uint32
+	spec     *ebpf.CollectionSpec // of all programs, from which copies are made
+}
+
+// OpenCalls loads the witness and attaches it, with its gate still closed. An error
+// that wraps ErrUnsupported says what is missing.
+func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls, error) {
+	_ = rlimit.RemoveMemlock()
+	removeLeftovers()
+	var refused []string
+	for _, via := range o.order(targets) {
+		w, err := loadCalls(find, targets, o, via)
+		if err == nil {
+			return w, nil
+		}
+		if pid := new(PIDError); errors.As(err, &pid) || errors.Is(err, ErrCancelled) {
+			return nil, err
+		}
+		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+	}
+	return nil, fmt.Errorf("calls of functions: %w: %s", ErrUnsupported, strings.Join(refused, "; "))
+}
+
+// oneByOne is how many functions are probed each with programs of its own where one
+// probe could serve all.
+const oneByOne = 24
+
+func (o *CallOptions) order(targets []*CallTarget) []Means {
+	switch {
+	case o.Via != "":
+		return []Means{o.Via}
+	case len(targets) > oneByOne && !haveOwnCode(targets):
+		return []Means{KprobeMulti, Fexit, Kretprobe}
+	}
+	return callMeans
+}
+
+func haveOwnCode(targets []*CallTarget) bool {
+	return slices.ContainsFunc(targets, func(t *CallTarget) bool { return t.Program != nil })
+}
+
+func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Means) (_ *Calls, err error) {
+	w := &Calls{via: via, options: o, targets: slices.Clone(targets), gen: 1}
+	if w.spec, err = loadCall(); err != nil {
+		return nil, err
+	}
+	if via == KprobeMulti && haveOwnCode(targets) {
+		return nil, errors.New("filters and fields differ from function to function, and one program serves all")
+	}
+	if find.types == nil {
+		return nil, errors.New("the kernel has no BTF type information (CONFIG_DEBUG_INFO_BTF): give a file with it by --btf")
+	}
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	if err := w.configure(find.types); err != nil {
+		return nil, err
+	}
+	if err := w.loadBase(find); err != nil {
+		return nil, err
+	}
+	if via == KprobeMulti {
+		return w, w.attachMulti()
+	}
+	return w, w.attachEach(find)
+}
+
+// baseBytes are those of a record of a call without fields and stack.
+const baseBytes = 96
+
+func (w *Calls) configure(types *btf.Spec) error {
+	o := &w.options
+	w.outBytes = 8
+	for _, t := range w.targets {
+		if t.Program != nil {
+			w.outBytes = max(w.outBytes, uint32(t.Program.Size+7)&^7)
+		}
+	}
+	record := baseBytes + w.outBytes
+	if o.Stacks {
+		record += 48 * 8
+	}
+	if o.Budget == 0 {
+		o.Budget = 1000
+	}
+	subsystems := subsystemIDs(types)
+	subsystem, known := subsystems[o.Cgroup.Controller]
+	if !known && o.Cgroup.Controller != "" {
+		return fmt.Errorf("the kernel does not tell threads' cgroups in the hierarchy of the controller %s", o.Cgroup.Controller)
+	}
+	if err := setAll(w.spec, map[string]any{
+		"storage_by_hash": o.hash || !hasTaskStorage(types), "out_bytes": w.outBytes, "record_bytes": record, "key_words": o.KeyWords,
+		"wants_comm": o.UsesComm, "by_process": o.By.Process, "by_thread": o.By.Thread, "by_cpu": o.By.CPU, "by_comm": o.By.Comm,
+		"by_cgroup": o.By.Cgroup, "by_stack": o.By.Stack, "sums_up": o.Sums, "tells_calls": o.Records, "tells_stacks": o.Stacks,
+		"slower_ns": uint64(max(o.Slower, 0)), "budget": o.Budget, "only_inside": o.Inside,
+		"include_self": o.IncludeSelf, "filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
+		"wanted_comm": commBytes(o.Comm), "filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "v1_subsystems": v1Hierarchies(subsystems),
+	}); err != nil {
+		return err
+	}
+	w.spec.Maps["balances"].MaxEntries = uint32(len(w.targets))
+	w.spec.Maps["roots"].MaxEntries = uint32(len(w.targets))
+	w.spec.Maps["outs"].ValueSize, w.spec.Maps["empty_out"].ValueSize = w.outBytes, w.outBytes
+	if w.outBytes < frameBytes {
+		w.spec.Maps["outs"].ValueSize, w.spec.Maps["empty_out"].ValueSize = frameBytes, frameBytes
+	}
+	if o.RingBytes > 0 {
+		w.spec.Maps["records"].MaxEntries = o.RingBytes
+	}
+	if o.hash || !hasTaskStorage(types) {
+		replaceTaskStorage(w.spec)
+	}
+	return nil
+}
+
+// frameBytes of fields have room in a call's frame: FRAME_WORDS of bpf/call.h.
+const frameBytes = 72
+
+var multiPrograms = []string{"call_multi", "call_ret_multi", "return_multi"}
+
+// loadBase loads the maps and what serves all functions.
+func (w *Calls) loadBase(find *CallTargets) (err error) {
+	base := w.spec.Copy()
+	keep := map[string]bool{resolveProgram: true, "call_exit": true, "call_fork": w.options.Follow}
+	if w.via == KprobeMulti {
+		for _, name := range multiPrograms {
+			keep[name] = w.options.Returns == (name == "return_multi")
+		}
+	}
+	for name := range base.Programs {
+		if !keep[name] {
+			delete(base.Programs, name)
+		}
+	}
+	options := find.collectionOptions(nil)
+	if w.collection, err = ebpf.NewCollectionWithOptions(base, options); err != nil {
+		return err
+	}
+	for number, t := range w.targets {
+		if t.Root {
+			if err := w.collection.Maps["roots"].Put(uint32(number), uint8(1)); err != nil {
+				return err
+			}
+		}
+	}
+	if w.resolve, err = link.AttachIter(link.IterOptions{Program: w.collection.Programs[resolveProgram]}); err != nil {
+		return fmt.Errorf("iterating over threads: %w", err)
+	}
+	if err := wantPIDs(w.collection.Maps["wanted_tgids"], w.resolve, w.options.PIDs); err != nil {
+		return err
+	}
+	seen, err := resolveIDs(w.resolve)
+	if err != nil {
+		return err
+	}
+	self := uint32(os.Getpid())
+	if global, ok := seen.tgid[self]; ok {
+		self = global
+	}
+	if err := errors.Join(w.set("self_tgid", self), w.openRing()); err != nil {
+		return err
+	}
+	return w.attachThreads()
+}
+
+func (w *Calls) attachThreads() error {
+	for program, point := range map[string]string{"call_exit": "sched_process_exit", "call_fork": "sched_process_fork"} {
+		if p := w.collection.Programs[program]; p != nil {
+			l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: point, Program: p})
+			if err != nil {
+				return fmt.Errorf("attaching to sched:%s: %w", point, err)
+			}
+			w.links = append(w.links, l)
+		}
+	}
+	return nil
+}
+
+// Means is the one in use; Notes say in sentences what cannot be told here.
+func (w *Calls) Means() Means    { return w.via }
+func (w *Calls) Notes() []string { return w.notes }
+
+// Targets are the functions by their number; nil: it could not be probed.
+func (w *Calls) Targets() []*CallTarget { return w.targets }
+
+// Start opens the gate.
+func (w *Calls) Start() error {
+	w.epoch = 1
+	return errors.Join(w.set("generation", w.gen), w.set("ratio", max(w.options.Ratio, 1)),
+		w.live(w.options.Silence, 0), w.set("epoch", w.epoch))
+}
+
+// Pause closes the gate: calls under way are given up.
+func (w *Calls) Pause() error { return w.set("epoch", uint32(0)) }
+
+// Resume opens the gate again; what was under way is void.
+func (w *Calls) Resume() error {
+	w.gen++
+	return errors.Join(w.set("generation", w.gen), w.set("epoch", w.epoch))
+}
+
+// NextEpoch renews the budget of records.
+func (w *Calls) NextEpoch() error {
+	if w.epoch++; w.epoch == 0 {
+		w.epoch = 1
+	}
+	var open uint32
+	if err := w.collection.Variables["epoch"].Get(&open); err != nil || open == 0 {
+		return err
+	}
+	return w.set("epoch", w.epoch)
+}
+
+// Heartbeat tells the kernel side that somebody still listens, and opens the gate again
+// if it closed for want of one, which closed says.
+func (w *Calls) Heartbeat() (closed bool, err error) {
+	if w.options.Silence == 0 {
+		return false, nil
+	}
+	closed, err = w.hasFallenSilent()
+	err = errors.Join(err, w.live(w.options.Silence, 0))
+	if closed {
+		err = errors.Join(err, w.Resume())
+	}
+	return closed, err
+}
+
+// SetDetail says how finely to witness from now on.
+func (w *Calls) SetDetail(d Detail) error {
+	return errors.Join(w.set("with_stacks", d.Stacks), w.set("ratio", max(d.Ratio, 1)))
+}
+
+// Follow has a thread and its descendants witnessed; Unfollow takes it out again.
+func (w *Calls) Follow(tid uint32) error   { return w.follow(tid, true) }
+func (w *Calls) Unfollow(tid uint32) error { return w.follow(tid, false) }
+
+func (w *Calls) follow(tid uint32, on bool) error {
+	r, err := resolveIDs(w.resolve)
+	if err != nil {
+		return err
+	}
+	global, ok := r.tid[tid]
+	switch {
+	case !ok:
+		return fmt.Errorf("there is no thread with id %d", tid)
+	case on:
+		return w.collection.Maps["followed"].Put(global, uint8(1))
+	}
+	return w.collection.Maps["followed"].Delete(global)
+}
+
+// Detach takes everything out of the kernel's way; sums and counts can still be read.
+func (w *Calls) Detach() error { return w.detach() }
+
+// Stats is what the programs cost in the kernel, since they were loaded.
+func (w *Calls) Stats() (RunStats, error) {
+	return statsOf(w.allPrograms())
+}
+
+// Close detaches and frees everything. It may be called more than once.
+func (w *Calls) Close() error {
+	var errs []error
+	closers := []io.Closer{}
+	if w.resolve != nil {
+		closers = append(closers, w.resolve)
+		w.resolve = nil
+	}
+	errs = append(errs, w.close())
+	for _, p := range w.programs {
+		closers = append(closers, p)
+	}
+	w.programs = nil
+	for _, c := range closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
