@@ -17,18 +17,21 @@ type enumerator struct {
 	signed bool
 }
 
+// constantsOf has the constants of each *btf.Spec. All types are looked through
+// for them, which takes a second: once, when first needed, and for all functions.
+var constantsOf sync.Map
+
 // constants are those of all enums by name, with each value that it has.
-// Thousands of types are looked through, so that it is done when first needed.
 func (s *Scope) constants() map[string][]enumerator {
-	s.enumerators.Do(func() { s.enumerated = listConstants(s.Types) })
-	return s.enumerated
+	if s.Types == nil {
+		return nil
+	}
+	list, _ := constantsOf.LoadOrStore(s.Types, sync.OnceValue(func() map[string][]enumerator { return listConstants(s.Types) }))
+	return list.(func() map[string][]enumerator)()
 }
 
 func listConstants(types *btf.Spec) map[string][]enumerator {
 	out := map[string][]enumerator{}
-	if types == nil {
-		return out
-	}
 	// A copy, so that the spec does not keep all types that were looked at.
 	types = types.Copy()
 	for id := btf.TypeID(1); ; id++ {

@@ -20,8 +20,6 @@
 package expr
 
 import (
-	"sync"
-
 	"github.com/cilium/ebpf/btf"
 )
 
@@ -54,9 +52,6 @@ const (
 type Scope struct {
 	Function *btf.Func // nil: only registers are known
 	Types    *btf.Spec // nil: no casts to structs, no constants of enums
-
-	enumerators sync.Once
-	enumerated  map[string][]enumerator
 }
 
 // Filter is a condition on a call, checked. A nil Filter wants every call.
