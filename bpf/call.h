@@ -267,11 +267,14 @@ INLINE bool has_returned(struct call_frame *frame, __u64 place)
 	       (frame->place / THREAD_SIZE == place / THREAD_SIZE && frame->place <= place);
 }
 
+/* So many at once: the verifier walks through each, for each function. The rest waits for the next entry. */
+#define DROPS 3
+
 SUBPROGRAM int drop_returned(struct thread_frames *frames, __u32 thread, __u64 place)
 {
 	int i;
 
-	for (i = 0; i < CALL_DEPTH; i++) {
+	for (i = 0; i < DROPS; i++) {
 		__u32 depth = frames->depth;
 
 		if (!depth || depth > CALL_DEPTH || !has_returned(frame_at(frames, depth - 1), place))
@@ -382,6 +385,33 @@ INLINE __u32 find_open(struct thread_frames *frames, __u32 function, __u64 place
 		depth--;
 	}
 	return 0;
+}
+
+/*
+ * Takes off calls that returned unseen within one that returns now. Of more than a few
+ * the function is not told: they count as this one's.
+ */
+INLINE void drop_down_to(struct thread_frames *frames, __u32 thread, __u32 open, struct function_balance *sums)
+{
+	__u32 depth, roots_open = 0;
+	int i;
+
+	for (i = 0; i < DROPS; i++) {
+		depth = frames->depth;
+		if (depth <= open || depth > CALL_DEPTH)
+			return;
+		drop_top(frames, thread);
+	}
+	depth = frames->depth;
+	if (depth <= open)
+		return;
+	sums->missed += depth - open;
+	frame_at(frames, open - 1)->missed += depth - open;
+	frames->depth = open;
+	for (i = 0; i < CALL_DEPTH; i++)
+		if (i < open)
+			roots_open += frame_at(frames, i)->root;
+	frames->roots = roots_open;
 }
 
 INLINE void put_key(struct call_key *key, void *ctx, __u64 *out, struct call_input *in, __u32 function)
@@ -565,7 +595,6 @@ SUBPROGRAM int leave_call(void *ctx, struct call_input *in, __u32 function, __u6
 	struct function_balance *sums = balance_of(function);
 	__u32 thread = thread_key(id), open;
 	struct thread_frames *frames;
-	int i;
 
 	if (!sums)
 		return 0;
@@ -578,13 +607,7 @@ SUBPROGRAM int leave_call(void *ctx, struct call_input *in, __u32 function, __u6
 			sums->strays++;
 		return 0;
 	}
-	for (i = 0; i < CALL_DEPTH; i++) {
-		__u32 depth = frames->depth;
-
-		if (depth <= open || depth > CALL_DEPTH)
-			break;
-		drop_top(frames, thread);
-	}
+	drop_down_to(frames, thread, open, sums);
 	put_input(in, id);
 	end_call(ctx, in, frames, sums, thread, now);
 	return 0;

@@ -24,6 +24,9 @@ const (
 	resultMark = 0x105ca13
 )
 
+// hopeless is after how many functions without success a means is given up.
+const hopeless = 8
+
 // attachEach attaches to each function by programs of its own. One that cannot be
 // probed is told, and no reason to do without the others, unless it is a root.
 func (w *Calls) attachEach(find *CallTargets) error {
@@ -40,6 +43,9 @@ func (w *Calls) attachEach(find *CallTargets) error {
 		}
 		if t.Root || len(w.targets) == 1 {
 			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+		if attached == 0 && number+1 >= hopeless && refused != nil {
+			return err // it is the means, not the function
 		}
 		refused = cmp.Or(refused, err)
 		w.targets[number] = nil

@@ -31,6 +31,10 @@ func ParseCallMeans(id string) (Means, error) {
 	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, callMeans)
 }
 
+// ErrCallsUnsupported is wrapped by errors that say that this kernel, or these
+// privileges, cannot witness calls of functions.
+var ErrCallsUnsupported = errors.New("calls of functions cannot be witnessed here")
+
 // CallBy is what calls are summed up by, beside the function and the fields that are keys.
 type CallBy struct{ Process, Thread, CPU, Comm, Cgroup, Stack bool }
 
@@ -79,7 +83,7 @@ type Calls struct {
 }
 
 // OpenCalls loads the witness and attaches it, with its gate still closed. An error
-// that wraps ErrUnsupported says what is missing.
+// that wraps ErrCallsUnsupported says what is missing.
 func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls, error) {
 	_ = rlimit.RemoveMemlock()
 	removeLeftovers()
@@ -94,7 +98,7 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 		}
 		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
 	}
-	return nil, fmt.Errorf("calls of functions: %w: %s", ErrUnsupported, strings.Join(refused, "; "))
+	return nil, fmt.Errorf("%w: %s", ErrCallsUnsupported, strings.Join(refused, "; "))
 }
 
 // oneByOne is how many functions are probed each with programs of its own where one
@@ -143,9 +147,6 @@ func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Mean
 	return w, w.attachEach(find)
 }
 
-// baseBytes are those of a record of a call without fields and stack.
-const baseBytes = 96
-
 func (w *Calls) configure(types *btf.Spec) error {
 	o := &w.options
 	w.outBytes = 8
@@ -154,7 +155,11 @@ func (w *Calls) configure(types *btf.Spec) error {
 			w.outBytes = max(w.outBytes, uint32(t.Program.Size+7)&^7)
 		}
 	}
-	record := baseBytes + w.outBytes
+	var layout *btf.Struct
+	if err := w.spec.Types.TypeByName("call_record", &layout); err != nil {
+		return err
+	}
+	record := layout.Size + w.outBytes // then fields, then a stack
 	if o.Stacks {
 		record += 48 * 8
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/iowitness/iowitness/call"
 	"github.com/iowitness/iowitness/expr"
 	"github.com/iowitness/iowitness/probe"
@@ -285,7 +287,7 @@ func (p *callPlan) compile(c *callFlags, t *probe.CallTarget) (*call.Function, e
 
 // expressionError says what is wrong with an expression, and where.
 func expressionError(flag string, t *probe.CallTarget, err error) error {
-	if e := new(expr.Error); errors.As(err, &e) {
+	if e := new(expr.Error); errors.As(err, &e) && term.IsTerminal(int(os.Stderr.Fd())) {
 		fmt.Fprint(os.Stderr, e.Marked())
 	}
 	return usageError{fmt.Errorf("%s, of %s: %w", flag, t.Name, err)}
