@@ -96,7 +96,7 @@ func TestNoCallIsTakenForAnother(t *testing.T) {
 	for _, via := range []Means{Fexit, Kretprobe} {
 		t.Run(string(via), func(t *testing.T) {
 			file := overlaid(t)
-			find, targets := compiled(t, "ovl_read_iter", "iter->count != ret")
+			find, targets := compiled(t, "ovl_read_iter", "((struct iov_iter *)arg2)->count != (int)ret")
 			if via == Fexit && targets[0].Func == nil {
 				t.Skip("this kernel has no types of its modules")
 			}
@@ -172,7 +172,7 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 	if !lab.Guest() {
 		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
 	}
-	const sleeps, length = 20, 50 * time.Millisecond
+	const sleeps, length = 10, 200 * time.Millisecond
 	for _, via := range callMeans {
 		t.Run(string(via), func(t *testing.T) {
 			w := openCalls(t, CallOptions{Via: via, Sums: true, Records: true, By: CallBy{Thread: true}}, "hrtimer_nanosleep")
