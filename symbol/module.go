@@ -143,10 +143,13 @@ func (m *module) load(host *root) *table {
 	return b.build(o.code())
 }
 
-// collect takes all names that can be had of a file: its own symbols, those of its debug file,
-// and where neither has all, Go's table, or symbols that were compressed, beside the dynamic ones.
+// collect takes all names that can be had of a file: its own symbols, and where these are not all,
+// those of its debug file, or else Go's table and symbols that were compressed. A file whose
+// .symtab has less than the dynamic symbols was stripped of most.
 func (m *module) collect(o *object, b *builder, host *root) {
-	if o.addSymbols(b, symtab) {
+	o.addSymbols(b, dynsym)
+	dynamic := len(b.entries)
+	if o.addSymbols(b, symtab) && len(b.entries) >= 2*dynamic {
 		return
 	}
 	roots := []*root{m.root}
@@ -158,7 +161,6 @@ func (m *module) collect(o *object, b *builder, host *root) {
 			return
 		}
 	}
-	o.addSymbols(b, dynsym)
 	o.goFunctions(b)
 	o.miniSymbols(b)
 }
