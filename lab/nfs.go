@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,11 +54,13 @@ func MountNFS(t testing.TB, export string, delay time.Duration) *NFS {
 	return n
 }
 
-// Stall silences the server until resume is called: its connections stand, and
-// nothing passes them.
-func (n *NFS) Stall() (resume func()) {
+// Stall silences the server until resume is called, or the test ends: its
+// connections stand, and nothing passes them.
+func (n *NFS) Stall(t testing.TB) (resume func()) {
 	n.link.held.Lock()
-	return n.link.held.Unlock
+	resume = sync.OnceFunc(n.link.held.Unlock)
+	t.Cleanup(resume)
+	return resume
 }
 
 // serveNFS starts the kernel's server for one directory, to whoever asks on this

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +16,10 @@ import (
 func overNFS(t *testing.T, disk, network time.Duration) *lab.NFS {
 	t.Helper()
 	export := lab.Mount(t, lab.DMDelay(t, lab.Loop(t, 64), disk), "ext4", "")
-	if err := os.WriteFile(filepath.Join(export, "data"), make([]byte, 2<<20), 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"data", "other"} {
+		if err := os.WriteFile(filepath.Join(export, name), make([]byte, 1<<20), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return lab.MountNFS(t, export, network)
 }
@@ -31,7 +32,7 @@ func TestReadsOverNFSAreTold(t *testing.T) {
 	nfs := overNFS(t, 10*time.Millisecond, network)
 	file := filepath.Join(nfs.Dir, "data")
 	for _, w := range []lab.Workload{
-		{Name: "direct_read", Args: []string{file, "20"}},
+		{Name: "direct_read", Args: []string{file, "10"}},
 		{Name: "buffered", Args: []string{file}},
 	} {
 		t.Run(w.Name, func(t *testing.T) {
@@ -46,6 +47,7 @@ func TestReadsOverNFSAreTold(t *testing.T) {
 			if wait.Cause != "nfs" || wait.Device != "nfs4 "+nfs.Source || wait.File != file {
 				t.Errorf("it waited for %s, device %q, file %q", wait.Cause, wait.Device, wait.File)
 			}
+			t.Log(strings.Join(wait.Stack, "\n"))
 			var server time.Duration
 			for _, c := range wait.Causes {
 				if c.Cause == "nfs" {
@@ -65,40 +67,65 @@ func TestASilentNFSServerIsNamed(t *testing.T) {
 	lab.NeedRoot(t)
 	nfs := overNFS(t, time.Millisecond, 0)
 	data, log := filepath.Join(nfs.Dir, "data"), filepath.Join(nfs.Dir, "log")
+	const endless = "1000000"
 	hung := map[string]*lab.Child{}
-	resume := nfs.Stall()
 	for _, w := range []lab.Workload{
+		{Name: "direct_read", Args: []string{data, endless}},
+		{Name: "fsync", Args: []string{log, endless}},
+		{Name: "sync", Args: []string{lab.Dir(t), endless}},
 		{Name: "stat", Args: []string{filepath.Join(nfs.Dir, "other")}},
-		{Name: "direct_read", Args: []string{data, "1"}},
-		{Name: "buffered", Args: []string{data}},
-		{Name: "fsync", Args: []string{log, "1"}},
-		{Name: "sync", Args: []string{lab.Dir(t), "1"}},
 	} {
 		hung[w.Name] = w.Start(t)
-		hung[w.Name].Go()
+		if w.Name != "stat" {
+			hung[w.Name].Go()
+		}
 	}
-	time.Sleep(3 * time.Second)
-	for name, c := range hung {
-		t.Logf("%s:\n%s", name, stacksOf(c.PID()))
-	}
-	text := runIt(t, "--max-cost", "0", "--for", "1s", "--stacks")
-	json := runIt(t, "--max-cost", "0", "--for", "1s", "--json")
+	awaitFile(t, log)
+	resume := nfs.Stall(t)
+	silent := time.Now()
+	hung["stat"].Go()
+	time.Sleep(2 * time.Second)
+	doc := witness(t, nil, "--max-cost", "0", "--for", "1s")
+	text := runIt(t, "--max-cost", "0", "--for", "1s")
 	resume()
-	t.Log(text.out, text.err)
-	t.Log(json.out, json.err)
+	most := time.Since(silent)
+	server := "nfs4 " + nfs.Source
+	for name, want := range map[string]progressDoc{
+		"direct_read": {Cause: "nfs", Device: server, File: data},
+		"fsync":       {Cause: "nfs", Device: server, File: log},
+		"sync":        {Cause: "data_writeback", Device: server, File: log},
+		"stat":        {Cause: "nfs"}, // on its way to a file that it has no descriptor of
+	} {
+		p := progressOf(doc, hung[name].PID())
+		if p == nil {
+			t.Errorf("%s is not among the waits in progress: %+v", name, doc.InProgress)
+			continue
+		}
+		if age := time.Duration(p.AgeNS); age < time.Second || age > most {
+			t.Errorf("%s waits for %v, and the server has been silent for %v", name, age, most)
+		}
+		if p.Cause != want.Cause || p.Device != want.Device || p.File != want.File {
+			t.Errorf("%s waits for %s, device %q, file %q", name, p.Cause, p.Device, p.File)
+		}
+		if row := waitsOf(doc, p.PID); row != nil {
+			t.Logf("%s\n%s", name, strings.Join(row.Stack, "\n"))
+		}
+	}
+	if !strings.Contains(text.out, "wait for the NFS server in pread64 on "+server+", "+data) {
+		t.Errorf("neither server nor file are told:\n%s", text.out)
+	}
 	for _, c := range hung {
-		c.Wait()
+		c.End()
 	}
 }
 
-func stacksOf(pid uint32) string {
-	var text strings.Builder
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stack", pid))
-	for _, task := range tasks {
-		stack, _ := os.ReadFile(task)
-		if !strings.Contains(string(stack), "futex") && !strings.Contains(string(stack), "epoll") {
-			text.Write(append(stack, '\n'))
+func awaitFile(t *testing.T, file string) {
+	t.Helper()
+	for range 600 {
+		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+			return
 		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return text.String()
+	t.Fatalf("%s is not written", file)
 }

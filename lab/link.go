@@ -19,7 +19,7 @@ type link struct {
 
 	mu    sync.Mutex
 	ends  []net.Conn
-	close bool
+	ended bool
 }
 
 // newLink listens on a port of its own until the test ends.
@@ -34,6 +34,8 @@ func newLink(t testing.TB, server string, delay time.Duration) *link {
 	t.Cleanup(l.end)
 	return l
 }
+
+func (l *link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
 
 func (l *link) accept() {
 	for {
@@ -55,7 +57,7 @@ func (l *link) accept() {
 func (l *link) keep(client, server net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.close {
+	if l.ended {
 		server.Close()
 		return false
 	}
@@ -101,11 +103,8 @@ func (l *link) end() {
 	l.listener.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.close = true
+	l.ended = true
 	for _, end := range l.ends {
 		end.Close()
 	}
 }
-
-
-func (l *link) port() int { return l.listener.Addr().(*net.TCPAddr).Port }
