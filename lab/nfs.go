@@ -72,6 +72,7 @@ func serveNFS(t testing.TB, export string) (address string) {
 	if err := unix.Mount("nfsd", control, "nfsd", 0, ""); err != nil && !errors.Is(err, unix.EBUSY) {
 		t.Fatal(err)
 	}
+	t.Cleanup(flushExports) // they hold the directory's file system
 	expiry := time.Now().Add(24 * time.Hour).Unix()
 	flags := exportInsecurePort | exportNoSubtreeCheck | exportFSID
 	tell(t, "/proc/net/rpc/auth.unix.ip/channel", fmt.Sprintf("nfsd 127.0.0.1 %d lab", expiry))
@@ -99,6 +100,13 @@ func serveNFS(t testing.TB, export string) (address string) {
 	})
 	awaitGrace(t, filepath.Join(control, "v4_end_grace"))
 	return listener.Addr().String()
+}
+
+// flushExports empties the caches of the server.
+func flushExports() {
+	for _, cache := range []string{"nfsd.fh", "nfsd.export", "auth.unix.ip"} {
+		_ = os.WriteFile(filepath.Join("/proc/net/rpc", cache, "flush"), []byte(fmt.Sprintln(time.Now().Unix()+1)), 0)
+	}
 }
 
 // awaitGrace waits until the server no longer keeps files for clients of an
