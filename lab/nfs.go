@@ -78,7 +78,7 @@ func serveNFS(t testing.TB, export string) (address string) {
 	tell(t, "/proc/net/rpc/auth.unix.ip/channel", fmt.Sprintf("nfsd 127.0.0.1 %d lab", expiry))
 	tell(t, "/proc/net/rpc/nfsd.export/channel", fmt.Sprintf("lab %s %d %d 65534 65534 0", export, expiry, flags))
 	tell(t, "/proc/net/rpc/nfsd.fh/channel", fmt.Sprintf("lab 1 \\x00000000 %d %s", expiry, export)) // the root, by fsid 0
-	tell(t, filepath.Join(control, "versions"), "-2 -3 +4") // the older ones need a portmapper
+	tell(t, filepath.Join(control, "versions"), "-2 -3 +4")                                          // the older ones need a portmapper
 	var plain net.ListenConfig
 	plain.SetMultipathTCP(false) // which the server takes no socket of
 	listener, err := plain.Listen(t.Context(), "tcp4", "127.0.0.1:0")

@@ -36,7 +36,10 @@ func TestProbesThatMeetAreCounted(t *testing.T) {
 			_, flagged, _ := told[0].sum(child.PID())
 			losses := lossesOf(t, w)
 			shown := losses["missed_return"].Count + losses["missed_entry"].Count + losses["state_full"].Count
-			if told, real := flagged+shown, uint64(truth.Switches); told < real-real/100 || told > real+real/100 {
+			// A call of which the return was missed may be one without a wait, as some of those seen are.
+			awake := losses["no_sleep"].Count
+			without := shown * awake / max(flagged+awake, 1)
+			if told, real := flagged+shown, uint64(truth.Switches); told < real-real/100 || told > real+real/100+without {
 				t.Errorf("%d waits counted, %d told as missed, in %d switches", flagged, shown, real)
 			}
 			hits, misses := after.Hits-before.Hits, after.Misses-before.Misses
