@@ -191,7 +191,7 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 		}
 	}
 	spec.Maps["records"].MaxEntries = o.RingBytes
-	spec.Maps["lives"].MaxEntries = o.Lives
+	spec.Maps["spilled_lives"].MaxEntries = o.Lives
 	spec.Maps["sums"].MaxEntries = o.SumsMax
 	return nil
 }
