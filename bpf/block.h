@@ -198,13 +198,21 @@ INLINE struct disk *disk_of(__u32 dev)
 	return disk;
 }
 
+/* A command in two steps, which is read from a typed thread at a tenth of the helper's price. */
+struct comm_words {
+	__u64 word[COMM_BYTES / 8];
+};
+
 INLINE void put_self(struct task_id *who)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
 	who->tid = id;
 	who->tgid = id >> 32;
-	bpf_get_current_comm(&who->comm, sizeof(who->comm));
+	if (typed && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		*(struct comm_words *)&who->comm = *(struct comm_words *)&bpf_get_current_task_btf()->comm;
+	else
+		bpf_get_current_comm(&who->comm, sizeof(who->comm));
 }
 
 #endif

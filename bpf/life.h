@@ -91,7 +91,7 @@ INLINE void put_owner(struct io_life *life, struct bio *bio)
 		return;
 	life->cgroup = bio_cgroup(bio);
 	if (with_files)
-		put_page_owner(life, bio, (life->op & REQ_OP_MASK) == REQ_OP_WRITE);
+		put_page_owner(life, bio);
 }
 
 INLINE void queue_stacked(struct bio *bio, struct io_life *life)

@@ -15,7 +15,7 @@ struct life_slot {
 	__u32 claims;
 	__u32 spilled;	/* lives in the hash that would have this slot */
 	struct io_life life;
-};
+} __attribute__((aligned(64)));	/* three lines of the cache, which go from CPU to CPU */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

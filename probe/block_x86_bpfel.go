@@ -193,6 +193,7 @@ type blockLifeSlot struct {
 	Claims  uint32
 	Spilled uint32
 	Life    blockIoLife
+	_       [16]byte
 }
 
 type blockLossCount struct {
