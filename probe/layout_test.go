@@ -269,7 +269,7 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, map[string][2]any{
-		"key":    {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Bio: true}},
+		"key": {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Bio: true}},
 		"counts": {
 			[12]uint64{s.Count, s.Bytes, s.Errors, s.Merged, s.Requeues, s.Split, s.Sequential, s.Sequenced, s.Depths, s.DepthCount, s.DepthMax, s.Carried},
 			[12]uint64{701, 2, 3, 4, 5, 6, 7, 400, 8, 410, 9, 11},
