@@ -235,7 +235,7 @@ struct io_life {
 	__u32 error;		/* as the kernel tells it: errno, or blk_status_t */
 	__u16 merged, requeues;
 	__u16 flags;		/* enum io_flag */
-	__u16 pad;
+	__u16 known;		/* for the sums: here and not in a register, where the verifier would try every number */
 	__u32 cpu;
 	struct task_id owner;
 	struct task_id carrier;	/* who submitted it, if not the owner */
@@ -268,17 +268,23 @@ struct io_key {
 };
 
 struct phase_sum {
-	__u64 count;
 	__u64 ns;
 	__u64 max;
 };
+
+/* What is known of a request: its phases but the whole, and whether it is sequential. */
+#define KNOWN_PLACE (1 << PHASE_TOTAL)
+#define KNOWN_SETS (1 << PHASES)
 
 #define SIZE_SLOTS 24		/* of bytes: up to 512, up to 1,024 and so forth */
 
 struct io_sum {
 	struct task_id owner;	/* the first thread's */
-	__u64 count, bytes, errors, merged, requeues, split, sequential, sequenced;
-	__u64 depths, depth_count, depth_max;
+	__u64 with[KNOWN_SETS];	/* requests by what is known of them: one count instead of one for each */
+	__u64 untimed;		/* those without a begin, or that seem to end before it: in no time */
+	__u64 bytes, errors, merged, requeues, split, sequential;
+	__u64 depths, depth_max;
+	__u64 depth_no_data;	/* of those without data the depth may be known, but no place */
 	__u64 carried;		/* submitted by others than the owner */
 	struct phase_sum phases[PHASES];
 	__u32 device_hist[HIST_SLOTS];

@@ -103,16 +103,45 @@ func (c *codec) ioKey(k *IOKey) {
 	k.Op, k.Bio = uint8(op), IOFlags(flags)&IOBio != 0
 }
 
+// knownPlace is the bit of requests of which it is known whether they are sequential, beside
+// those of the phases but the whole.
+const (
+	knownPlace = 1 << PhaseTotal
+	knownSets  = 1 << Phases
+)
+
+// with adds requests of which these things are known.
+func (s *IOSum) with(known int, requests uint64) {
+	s.Count += requests
+	s.Phases[PhaseTotal].Count += requests
+	for p := PhaseGet; p < PhaseTotal; p++ {
+		if known&(1<<p) != 0 {
+			s.Phases[p].Count += requests
+		}
+	}
+	if known&knownPlace != 0 {
+		s.Sequenced += requests
+		s.DepthCount += requests
+	}
+}
+
 func (c *codec) ioSum(s *IOSum) {
+	var untimed, depthNoData uint64
 	c.task(&s.Owner)
+	for known := range knownSets {
+		var n uint64
+		c.u64(&n)
+		s.with(known, n)
+	}
 	for _, v := range []*uint64{
-		&s.Count, &s.Bytes, &s.Errors, &s.Merged, &s.Requeues, &s.Split, &s.Sequential, &s.Sequenced,
-		&s.Depths, &s.DepthCount, &s.DepthMax, &s.Carried,
+		&untimed, &s.Bytes, &s.Errors, &s.Merged, &s.Requeues, &s.Split, &s.Sequential,
+		&s.Depths, &s.DepthMax, &depthNoData, &s.Carried,
 	} {
 		c.u64(v)
 	}
+	s.Count += untimed
+	s.DepthCount += depthNoData
 	for i := range s.Phases {
-		c.u64(&s.Phases[i].Count)
 		c.u64(&s.Phases[i].NS)
 		c.u64(&s.Phases[i].Max)
 	}

@@ -133,7 +133,7 @@ type blockIoLife struct {
 	Merged     uint16
 	Requeues   uint16
 	Flags      uint16
-	Pad        uint16
+	Known      uint16
 	Cpu        uint32
 	Owner      struct {
 		_    structs.HostLayout
@@ -157,23 +157,22 @@ type blockIoSum struct {
 		Tgid uint32
 		Comm [16]int8
 	}
-	Count      uint64
-	Bytes      uint64
-	Errors     uint64
-	Merged     uint64
-	Requeues   uint64
-	Split      uint64
-	Sequential uint64
-	Sequenced  uint64
-	Depths     uint64
-	DepthCount uint64
-	DepthMax   uint64
-	Carried    uint64
-	Phases     [5]struct {
-		_     structs.HostLayout
-		Count uint64
-		Ns    uint64
-		Max   uint64
+	With        [32]uint64
+	Untimed     uint64
+	Bytes       uint64
+	Errors      uint64
+	Merged      uint64
+	Requeues    uint64
+	Split       uint64
+	Sequential  uint64
+	Depths      uint64
+	DepthMax    uint64
+	DepthNoData uint64
+	Carried     uint64
+	Phases      [5]struct {
+		_   structs.HostLayout
+		Ns  uint64
+		Max uint64
 	}
 	DeviceHist [128]uint32
 	TotalHist  [128]uint32
@@ -186,6 +185,15 @@ type blockKnownInode struct {
 	Ino     uint64
 	Dev     uint32
 	IsBdev  uint32
+}
+
+type blockLifeSlot struct {
+	_       structs.HostLayout
+	Of      uint64
+	Claims  uint32
+	Spilled uint32
+	Life    blockIoLife
+	_       [16]byte
 }
 
 type blockLossCount struct {
@@ -208,6 +216,14 @@ type blockSleep struct {
 	Pad   uint32
 }
 
+type blockSumSlot struct {
+	_       structs.HostLayout
+	Key     blockIoKey
+	Claims  uint32
+	IsNamed uint32
+	Sum     blockIoSum
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -221,6 +237,8 @@ const (
 	blockMapLosses             = "losses"
 	blockMapRecords            = "records"
 	blockMapRestSums           = "rest_sums"
+	blockMapSlotSums           = "slot_sums"
+	blockMapSpilledLives       = "spilled_lives"
 	blockMapStacked            = "stacked"
 	blockMapSums               = "sums"
 	blockMapToldFiles          = "told_files"
@@ -275,10 +293,12 @@ const (
 	blockVarIoRecordLayout     = "io_record_layout"
 	blockVarIoWaitRecordLayout = "io_wait_record_layout"
 	blockVarIomapDioBioEndIo   = "iomap_dio_bio_end_io"
+	blockVarLifeSlots          = "life_slots"
 	blockVarRqComesSecond      = "rq_comes_second"
 	blockVarSelfTgid           = "self_tgid"
 	blockVarSleeps             = "sleeps"
 	blockVarStorageByHash      = "storage_by_hash"
+	blockVarSumSlots           = "sum_slots"
 	blockVarTellsPrevState     = "tells_prev_state"
 	blockVarTyped              = "typed"
 	blockVarV1Subsystems       = "v1_subsystems"
@@ -365,19 +385,21 @@ type blockProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockMapSpecs struct {
-	BlockCpus   *ebpf.MapSpec `ebpf:"block_cpus"`
-	Counts      *ebpf.MapSpec `ebpf:"counts"`
-	DirtyInodes *ebpf.MapSpec `ebpf:"dirty_inodes"`
-	Followed    *ebpf.MapSpec `ebpf:"followed"`
-	KnownInodes *ebpf.MapSpec `ebpf:"known_inodes"`
-	Lives       *ebpf.MapSpec `ebpf:"lives"`
-	Losses      *ebpf.MapSpec `ebpf:"losses"`
-	Records     *ebpf.MapSpec `ebpf:"records"`
-	RestSums    *ebpf.MapSpec `ebpf:"rest_sums"`
-	Stacked     *ebpf.MapSpec `ebpf:"stacked"`
-	Sums        *ebpf.MapSpec `ebpf:"sums"`
-	ToldFiles   *ebpf.MapSpec `ebpf:"told_files"`
-	WantedTgids *ebpf.MapSpec `ebpf:"wanted_tgids"`
+	BlockCpus    *ebpf.MapSpec `ebpf:"block_cpus"`
+	Counts       *ebpf.MapSpec `ebpf:"counts"`
+	DirtyInodes  *ebpf.MapSpec `ebpf:"dirty_inodes"`
+	Followed     *ebpf.MapSpec `ebpf:"followed"`
+	KnownInodes  *ebpf.MapSpec `ebpf:"known_inodes"`
+	Lives        *ebpf.MapSpec `ebpf:"lives"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	Records      *ebpf.MapSpec `ebpf:"records"`
+	RestSums     *ebpf.MapSpec `ebpf:"rest_sums"`
+	SlotSums     *ebpf.MapSpec `ebpf:"slot_sums"`
+	SpilledLives *ebpf.MapSpec `ebpf:"spilled_lives"`
+	Stacked      *ebpf.MapSpec `ebpf:"stacked"`
+	Sums         *ebpf.MapSpec `ebpf:"sums"`
+	ToldFiles    *ebpf.MapSpec `ebpf:"told_files"`
+	WantedTgids  *ebpf.MapSpec `ebpf:"wanted_tgids"`
 }
 
 // blockVariableSpecs contains global variables before they are loaded into the kernel.
@@ -406,10 +428,12 @@ type blockVariableSpecs struct {
 	IoRecordLayout     *ebpf.VariableSpec `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.VariableSpec `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.VariableSpec `ebpf:"iomap_dio_bio_end_io"`
+	LifeSlots          *ebpf.VariableSpec `ebpf:"life_slots"`
 	RqComesSecond      *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
 	Sleeps             *ebpf.VariableSpec `ebpf:"sleeps"`
 	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
+	SumSlots           *ebpf.VariableSpec `ebpf:"sum_slots"`
 	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	Typed              *ebpf.VariableSpec `ebpf:"typed"`
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
@@ -440,19 +464,21 @@ func (o *blockObjects) Close() error {
 //
 // It can be passed to loadBlockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockMaps struct {
-	BlockCpus   *ebpf.Map `ebpf:"block_cpus"`
-	Counts      *ebpf.Map `ebpf:"counts"`
-	DirtyInodes *ebpf.Map `ebpf:"dirty_inodes"`
-	Followed    *ebpf.Map `ebpf:"followed"`
-	KnownInodes *ebpf.Map `ebpf:"known_inodes"`
-	Lives       *ebpf.Map `ebpf:"lives"`
-	Losses      *ebpf.Map `ebpf:"losses"`
-	Records     *ebpf.Map `ebpf:"records"`
-	RestSums    *ebpf.Map `ebpf:"rest_sums"`
-	Stacked     *ebpf.Map `ebpf:"stacked"`
-	Sums        *ebpf.Map `ebpf:"sums"`
-	ToldFiles   *ebpf.Map `ebpf:"told_files"`
-	WantedTgids *ebpf.Map `ebpf:"wanted_tgids"`
+	BlockCpus    *ebpf.Map `ebpf:"block_cpus"`
+	Counts       *ebpf.Map `ebpf:"counts"`
+	DirtyInodes  *ebpf.Map `ebpf:"dirty_inodes"`
+	Followed     *ebpf.Map `ebpf:"followed"`
+	KnownInodes  *ebpf.Map `ebpf:"known_inodes"`
+	Lives        *ebpf.Map `ebpf:"lives"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	Records      *ebpf.Map `ebpf:"records"`
+	RestSums     *ebpf.Map `ebpf:"rest_sums"`
+	SlotSums     *ebpf.Map `ebpf:"slot_sums"`
+	SpilledLives *ebpf.Map `ebpf:"spilled_lives"`
+	Stacked      *ebpf.Map `ebpf:"stacked"`
+	Sums         *ebpf.Map `ebpf:"sums"`
+	ToldFiles    *ebpf.Map `ebpf:"told_files"`
+	WantedTgids  *ebpf.Map `ebpf:"wanted_tgids"`
 }
 
 func (m *blockMaps) Close() error {
@@ -466,6 +492,8 @@ func (m *blockMaps) Close() error {
 		m.Losses,
 		m.Records,
 		m.RestSums,
+		m.SlotSums,
+		m.SpilledLives,
 		m.Stacked,
 		m.Sums,
 		m.ToldFiles,
@@ -499,10 +527,12 @@ type blockVariables struct {
 	IoRecordLayout     *ebpf.Variable `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.Variable `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.Variable `ebpf:"iomap_dio_bio_end_io"`
+	LifeSlots          *ebpf.Variable `ebpf:"life_slots"`
 	RqComesSecond      *ebpf.Variable `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
 	Sleeps             *ebpf.Variable `ebpf:"sleeps"`
 	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
+	SumSlots           *ebpf.Variable `ebpf:"sum_slots"`
 	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
 	Typed              *ebpf.Variable `ebpf:"typed"`
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`

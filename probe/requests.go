@@ -35,21 +35,23 @@ type RequestOptions struct {
 
 	RingBytes uint32        // default 8 MiB
 	Budget    uint32        // records per CPU and interval; default 20,000
-	Lives     uint32        // requests under way that are followed at once; default 16,384
-	SumsMax   uint32        // distinct sums; default 4,096
+	Lives     uint32        // requests under way that are followed at once, at least; default 16,384
+	SumsMax   uint32        // distinct sums, at least; default 4,096
 	Silence   time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 
 	FDArguments [512]uint8 // by system call: which argument is the file's descriptor, from 1
 	BTF         string     // file with the kernel's BTF
 	Via         Means      // tp_btf or raw_tp; default the best
 	Address     func(symbol string) (uint64, bool)
+
+	lifeSlots, sumSlots uint32 // powers of two; what finds no slot goes to a hash
 }
 
 func (o *RequestOptions) fill() {
 	for _, d := range []struct {
 		to *uint32
 		by uint32
-	}{{&o.RingBytes, 8 << 20}, {&o.Budget, 20000}, {&o.Lives, 16384}, {&o.SumsMax, 4096}} {
+	}{{&o.RingBytes, 8 << 20}, {&o.Budget, 20000}, {&o.Lives, 16384}, {&o.SumsMax, 4096}, {&o.lifeSlots, 8192}, {&o.sumSlots, 1024}} {
 		if *d.to == 0 {
 			*d.to = d.by
 		}
@@ -172,6 +174,7 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 		"typed": w.means == TPBTF, "bio_comes_second": comesSecond(types, "block_getrq"), "rq_comes_second": comesSecond(types, "block_rq_issue"),
 		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records,
 		"io_budget": o.Budget, "filter_dev": uint32(o.Dev), "filter_ops": ops, "filter_ns": uint64(max(o.MinTime, 0)), "filter_bytes": o.MinBytes,
+		"life_slots": o.lifeSlots, "sum_slots": o.sumSlots,
 		"filter_tgid": len(o.PIDs) > 0, "include_self": o.IncludeSelf, "fd_argument": o.FDArguments,
 		"self_tgid": uint32(os.Getpid()),
 	} {
@@ -191,8 +194,8 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 		}
 	}
 	spec.Maps["records"].MaxEntries = o.RingBytes
-	spec.Maps["lives"].MaxEntries = o.Lives
-	spec.Maps["sums"].MaxEntries = o.SumsMax
+	spec.Maps["lives"].MaxEntries, spec.Maps["spilled_lives"].MaxEntries = o.lifeSlots, o.Lives
+	spec.Maps["slot_sums"].MaxEntries, spec.Maps["sums"].MaxEntries = o.sumSlots, o.SumsMax
 	return nil
 }
 
