@@ -114,9 +114,14 @@ func TestNoCallIsTakenForAnother(t *testing.T) {
 				t.Errorf("%d calls returned what another was asked for: %+v", sum.Count, key)
 			}
 			b := balance(t, w)
-			losses := callLosses(t, w, "missed_run")
-			if want := uint64(2 * threads * reads); b.Unwanted != b.Returns || b.Returns+losses["missed_run"] < want || b.Returns > want {
-				t.Errorf("%d calls: %+v", want, b)
+			expected := []string{}
+			if via == Fexit { // a preemptible kernel leaves out some runs, and says how many
+				expected = []string{"missed_run", "missed_return"}
+			}
+			losses := callLosses(t, w, expected...)
+			skipped := losses["missed_run"]
+			if want := uint64(2 * threads * reads); b.Unwanted != b.Returns || b.Returns+skipped < want || b.Returns > want || b.Missed > skipped {
+				t.Errorf("%d calls, %d runs skipped: %+v", want, skipped, b)
 			}
 			t.Logf("%+v", b)
 		})
@@ -200,6 +205,10 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
+			losses := callLosses(t, w, "missed_run", "missed_return")
+			if skipped := losses["missed_run"]; via == Fexit && skipped > 0 {
+				t.Skipf("this preemptible kernel has left out %d runs of its programs, so which call is which is not certain", skipped)
+			}
 			if len(calls) != sleeps {
 				t.Fatalf("%d calls of %d", len(calls), sleeps)
 			}
@@ -213,7 +222,6 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 			if seen < truth*95/100 {
 				t.Errorf("%v in the function, %v by the sleeper's clock", seen, truth)
 			}
-			callLosses(t, w)
 		})
 	}
 }
