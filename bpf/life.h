@@ -161,6 +161,24 @@ INLINE void queue_bio(struct bio *bio)
 	keep_life(bio, &life);
 }
 
+/* The same bio goes down, as to a path of a disk: the device above has none of its own any more. */
+INLINE void pass_on(struct bio *bio, struct io_life *life, __u32 from_dev)
+{
+	__u32 dev = dev_of_bio(bio), disk = number_of(disk_of_bio(bio));
+
+	forget_above(bio, life);
+	if (!(life->flags & IO_PASSED))
+		life->top = from_dev;
+	life->flags &= ~IO_BIO;
+	life->flags |= IO_PASSED;
+	life->issued = 0;
+	if (dev == disk)
+		life->flags |= IO_DEV_ABOVE;
+	else
+		life->dev = dev;
+	life->disk = disk;
+}
+
 /* A bio is made from another on the device above, or goes from a partition to its disk. */
 INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
 {
@@ -168,21 +186,16 @@ INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
 	struct io_life life = {}, *before;
 	struct above *above;
 
-	if (!epoch)
-		return;
-	above = bpf_map_lookup_elem(&stacked, &at);
-	if (!above)
+	if (!epoch || !has_stacked)
 		return;
 	before = find_life(bio);
 	if (before && before->queued && before->disk == from_dev) {
-		/* The same bio goes down: the device above has none of its own any more. */
-		before->top = from_dev;
-		before->flags &= ~IO_BIO;
-		before->issued = 0;
-		before->dev = dev_of_bio(bio);
-		before->disk = number_of(disk_of_bio(bio));
+		pass_on(bio, before, from_dev);
 		return;
 	}
+	above = bpf_map_lookup_elem(&stacked, &at);
+	if (!above)
+		return;
 	inherit(&life, above, from_dev);
 	keep_life(bio, &life);
 }

@@ -55,7 +55,8 @@ INLINE struct io_sum *sum_of(struct io_life *life)
 {
 	struct io_key key = {
 		.cgroup = life->cgroup, .ino = life->ino, .file_dev = life->file_dev, .dev = life->dev, .disk = life->disk,
-		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & IO_BIO,
+		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & (IO_BIO | IO_PASSED | IO_DEV_ABOVE),
+		.top = life->flags & IO_PASSED ? life->top : 0,
 	};
 	struct io_sum *sum = bpf_map_lookup_elem(&sums, &key);
 
@@ -165,7 +166,8 @@ INLINE bool wants(struct io_life *life)
 
 	if (!include_self && tgid == self_tgid)
 		return false;
-	if (filter_dev && life->dev != filter_dev && life->disk != filter_dev)
+	if (filter_dev && life->dev != filter_dev && life->disk != filter_dev &&
+	    !(life->flags & IO_PASSED && life->top == filter_dev))
 		return false;
 	if (filter_tgid && !bpf_map_lookup_elem(&wanted_tgids, &tgid))
 		return false;

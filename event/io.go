@@ -19,7 +19,7 @@ type IO struct {
 	Sector uint64 // of the whole disk, of 512 bytes
 	Bytes  uint32
 	Op     uint32 // REQ_OP_* in the low byte, REQ_* flags above
-	Dev    Dev    // the partition, or the whole disk
+	Dev    Dev    // the partition, or the whole disk; see Whole
 	Disk   Dev
 	Top    Dev // where it was submitted first, if it was remapped from a stacked device; else 0
 	CPU    uint32
@@ -54,7 +54,17 @@ const (
 	IODirtied    IOFlags = 1 << 3 // Owner dirtied the pages; Carrier writes them
 	IOUnfinished IOFlags = 1 << 4 // its completion was not seen
 	IOInherited  IOFlags = 1 << 5 // Owner is that of the bio on the device above
+	IOPassed     IOFlags = 1 << 7 // the bio came down from Top, as to a path of it: nothing else tells of it there
+	IODevAbove   IOFlags = 1 << 8 // Dev is Top or a part of it, and not of Disk
 )
+
+// Whole is the device that Dev is, or is a partition of.
+func (o *IO) Whole() Dev {
+	if o.Flags&IODevAbove != 0 {
+		return o.Top
+	}
+	return o.Disk
+}
 
 // Phase is a part of a request's life.
 type Phase uint8

@@ -107,7 +107,7 @@ type blockIoKey struct {
 	Tgid    uint32
 	Op      uint16
 	Flags   uint16
-	Pad     uint32
+	Top     uint32
 }
 
 type blockIoLife struct {

@@ -248,7 +248,7 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		return &record{t, s, make([]byte, s.Size)}
 	}
 	key, sum := layout("io_key"), layout("io_sum")
-	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags"} {
+	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags", "top"} {
 		key.set(field, uint64(1+2*i))
 	}
 	fields := []string{"count", "bytes", "errors", "merged", "requeues", "split", "sequential", "sequenced", "depths", "depth_count", "depth_max", "carried"}
@@ -266,7 +266,7 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, map[string][2]any{
-		"key":    {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Bio: true}},
+		"key":    {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Flags: 15, Top: 17}},
 		"counts": {[12]uint64{s.Count, s.Bytes, s.Errors, s.Merged, s.Requeues, s.Split, s.Sequential, s.Sequenced, s.Depths, s.DepthCount, s.DepthMax, s.Carried}, [12]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
 		"rest":   {[]any{s.Phases[3].NS, s.Phases[4].Max, s.DeviceHist, s.TotalHist, s.Sizes[9], s.Owner.Comm}, []any{uint64(77), uint64(78), event.Hist{{Slot: 5, N: 6}}, event.Hist{{Slot: 7, N: 8}}, uint32(10), "owner"}},
 	})

@@ -77,7 +77,7 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return text(l.Kind().String()) },
 	},
 	{
-		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 10, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3."},
+		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 10, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3, or the path that a disk with several took, as in: nvme0n1 via nvme0c0n1."},
 		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Dev) },
 	},
 	{
@@ -85,7 +85,7 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return number(l.Dev) },
 	},
 	{
-		Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 8, Priority: 12, Help: "Whole disk."},
+		Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 8, Priority: 12, Help: "Whole disk; of one with several paths the path."},
 		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Disk) },
 	},
 	{

@@ -47,6 +47,7 @@ func keyFields() []Field[NamedRow] {
 			Info{ID: "stacked", Kind: snapshot.Boolean, Help: "The row is of bios on a stacked device; their requests below count in other rows, and these do not."},
 			func(r NamedRow) snapshot.Value { return boolean(r.Stacked) },
 		},
+		{Info: Info{ID: "via", Kind: snapshot.List, Help: "Devices to which a stacked one passed on its bios as they were, as to the paths of a disk; empty of others."}},
 		{
 			Info{ID: "pid", Unit: snapshot.ID, Kind: snapshot.Integer, Nullable: true, Title: "PID", Right: true, Width: 5, Priority: 98, Help: "Process for which requests are, in rows by process; 0 is the kernel's idle one, or not known."},
 			func(r NamedRow) snapshot.Value { return integerIf(r.named(ByProcess), uint64(r.PID)) },

@@ -72,6 +72,7 @@ type Row struct {
 	By      By
 	Device  event.Dev
 	Stacked bool
+	Via     []event.Dev // where a stacked device that has no bios of its own passed on what it got
 	PID     uint32
 	Comm    string // of its largest part
 	Cgroup  uint64
@@ -117,7 +118,16 @@ func (c *Collector) Summary(o Options) *Summary {
 // diskOf is the whole disk, or what is known instead.
 func diskOf(k *Key) event.Dev { return cmp.Or(k.Disk, k.Dev) }
 
-// rowKey reduces a key to what rows are of.
+// rowKeys reduce a key to what rows are of. What a device passed on has two by device: where it went,
+// and that device, as if it were stacked.
+func rowKeys(by By, k *Key) []Key {
+	key := rowKey(by, k)
+	if by == ByDevice && k.Top != 0 {
+		return []Key{key, {Disk: k.Top, Stacked: true}}
+	}
+	return []Key{key}
+}
+
 func rowKey(by By, k *Key) Key {
 	r := Key{Rest: k.Rest}
 	switch by {
@@ -142,13 +152,14 @@ func (s *Set) rows(by By, phase event.Phase, top int, want func(*Key) bool) []Ro
 		if !want(&k) {
 			continue
 		}
-		key := rowKey(by, &k)
-		r := grouped[key]
-		if r == nil {
-			r = &Row{By: by, Device: key.Disk, Stacked: key.Stacked, PID: key.PID, Cgroup: key.Cgroup, Op: key.Op, Rest: key.Rest}
-			grouped[key] = r
+		for _, key := range rowKeys(by, &k) {
+			r := grouped[key]
+			if r == nil {
+				r = &Row{By: by, Device: key.Disk, Stacked: key.Stacked, PID: key.PID, Cgroup: key.Cgroup, Op: key.Op, Rest: key.Rest}
+				grouped[key] = r
+			}
+			r.merge(&k, e)
 		}
-		r.merge(&k, e)
 	}
 	rows := slices.SortedFunc(maps.Values(grouped), func(a, b *Row) int { return rank(a, b, phase) })
 	shares(rows)
@@ -162,6 +173,10 @@ func (r *Row) merge(k *Key, e *Entry) {
 		r.Moved += e.Bytes
 	}
 	switch r.By {
+	case ByDevice:
+		if at, known := slices.BinarySearch(r.Via, k.Disk); r.Stacked && k.Top == r.Device && !known {
+			r.Via = slices.Insert(r.Via, at, k.Disk)
+		}
 	case ByProcess:
 		// Of equal ones the first by name: the order of a map must not show.
 		if n := e.Count + e.Unfinished; n > r.comms || n == r.comms && (r.Comm == "" || k.Comm < r.Comm) {

@@ -50,6 +50,33 @@ func TestStackedDevicesCountOnce(t *testing.T) {
 	}
 }
 
+// A disk with paths has a row (case A12), and counts once.
+func TestPathsCountOnce(t *testing.T) {
+	s := requesttest.Collected(requesttest.Paths()).Summary(request.Options{})
+	if s.Total.Count != 4 {
+		t.Errorf("%d requests of 4", s.Total.Count)
+	}
+	rows := map[event.Dev]request.Row{}
+	for _, r := range s.Devices {
+		rows[r.Device] = r
+	}
+	for dev, want := range map[event.Dev]struct {
+		count   uint64
+		stacked bool
+		via     []event.Dev
+	}{
+		requesttest.Nvme: {3, true, []event.Dev{requesttest.Path, requesttest.Path + 1}}, requesttest.Path: {2, false, nil}, requesttest.Path + 1: {1, false, nil},
+		requesttest.DM: {1, true, []event.Dev{requesttest.Sda}}, requesttest.Sda: {1, false, nil},
+	} {
+		if r := rows[dev]; r.Count != want.count || r.Stacked != want.stacked || !cmp.Equal(r.Via, want.via) {
+			t.Errorf("%d:%d: %d requests, stacked %v, via %v", dev.Major(), dev.Minor(), r.Count, r.Stacked, r.Via)
+		}
+	}
+	if len(rows) != 5 {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
 // Who shared the device (case H14): the log's flushes wait behind another's writes.
 func TestIssuersOfADevice(t *testing.T) {
 	c := request.NewCollector(0, 0)

@@ -37,6 +37,7 @@ var (
 	Nvme  = event.MakeDev(259, 0)
 	Nvme1 = event.MakeDev(259, 1)
 	DM    = event.MakeDev(253, 0)
+	Path  = event.MakeDev(259, 7) // of Nvme
 )
 
 // Times in ns.
@@ -56,7 +57,7 @@ func Clock() request.Clock {
 // NewNames are the names of the fixtures.
 func NewNames() *Names {
 	return &Names{
-		Devices: map[event.Dev]string{Sda: "sda", Sda3: "sda3", Nvme: "nvme0n1", Nvme1: "nvme0n1p1", DM: "dm-0"},
+		Devices: map[event.Dev]string{Sda: "sda", Sda3: "sda3", Nvme: "nvme0n1", Nvme1: "nvme0n1p1", DM: "dm-0", Path: "nvme0c0n1"},
 		Cgroups: map[uint64]string{7: "/system.slice/postgresql.service", 9: "/user.slice/user-1000.slice"},
 		Files:   map[uint64]string{42: "/var/lib/postgresql/16/main/pg_wal/000000010000000000000001", 43: "/home/ada/backup.tar"},
 	}
@@ -92,6 +93,18 @@ func Requests() []event.IO {
 		{Owner: task(0, ""), Dev: Sda, Disk: Sda, Sector: 8, Bytes: 4096, Op: event.OpRead | event.OpMeta, Issued: zero + 9*MS, Completed: zero + 10*MS, File: event.File{Source: event.ByFolio, Ino: 1234}},
 		{Owner: task(900, "clock"), Dev: Sda, Disk: Sda, Sector: 16, Bytes: 4096, Op: event.OpRead, Queued: zero + 30*MS, Issued: zero + 20*MS, Completed: zero + 21*MS},
 		{Owner: task(901, "stuck"), Dev: Sda, Disk: Sda, Sector: 24, Bytes: 4096, Op: event.OpWrite, Queued: zero + 30*MS, Got: zero + 31*MS, Issued: zero + 32*MS, Flags: event.IOUnfinished},
+	}
+}
+
+// Paths are requests of a disk with two paths, of which one has no name, and of a partition of it.
+func Paths() []event.IO {
+	const passed = event.IOPassed | event.IODevAbove
+	return []event.IO{
+		life(event.IO{Owner: task(1200, "fio"), Dev: Nvme, Disk: Path, Top: Nvme, Sector: 2048, Bytes: 4096, Op: event.OpRead, Depth: 1, Flags: passed}, 0, 2*US, 1*US, 3*US, 80*US),
+		life(event.IO{Owner: task(1200, "fio"), Dev: Nvme1, Disk: Path, Top: Nvme, Sector: 4096, Bytes: 4096, Op: event.OpWrite, Depth: 1, Flags: passed}, 1*MS, 2*US, 1*US, 3*US, 80*US),
+		life(event.IO{Owner: task(1300, "tar"), Dev: Nvme, Disk: Path + 1, Top: Nvme, Sector: 8192, Bytes: 4096, Op: event.OpRead, Depth: 1, Flags: passed}, 2*MS, 2*US, 1*US, 3*US, 40*US),
+		// A stripe whose member is a partition.
+		life(event.IO{Owner: task(1400, "dd"), Dev: Sda3, Disk: Sda, Top: DM, Sector: 100, Bytes: 4096, Op: event.OpRead, Depth: 1, Flags: event.IOPassed}, 3*MS, 2*US, 1*US, 3*US, 40*US),
 	}
 }
 

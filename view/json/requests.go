@@ -67,6 +67,7 @@ func deviceOrNumber(names request.Names, dev event.Dev) any {
 
 func requestRow(r *request.Row, s *request.Summary, names request.Names) object {
 	return valuesOf(request.RowFields, request.NamedRow{Row: r, Names: names, Summary: s}, map[string]any{
+		"via":              list(r.Via, func(d *event.Dev) any { return deviceOrNumber(names, *d) }),
 		"device_histogram": slots(&r.DeviceTimes), "total_histogram": slots(&r.TotalTimes), "size_histogram": sizes(&r.Sizes),
 		"device_peaks": list(request.Peaks(&r.DeviceTimes), peak), "total_peaks": list(request.Peaks(&r.TotalTimes), peak),
 	})

@@ -186,6 +186,9 @@ func ownerWords(o *event.IO) string {
 // stackWords name the device, with that on top where it was submitted to another.
 func stackWords(r request.Line) string {
 	name := deviceName(r.Names, r.Dev)
+	if r.Flags&event.IODevAbove != 0 {
+		return name + " via " + deviceName(r.Names, r.Disk)
+	}
 	if r.Top == 0 || r.Top == r.Dev {
 		return name
 	}

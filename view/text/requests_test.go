@@ -43,6 +43,7 @@ func TestLinesGolden(t *testing.T) {
 		"lines_width80":  listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{Options: Options{Width: 80, ASCII: true}}),
 		"lines_columns":  listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{Options: Options{Columns: []string{"cgroup", "DEPTH", "seq", "merged", "error", "wait_tid", "wait_ns"}}}),
 		"lines_all":      listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{All: true}),
+		"lines_paths":    listed(t, requesttest.Paths(), requesttest.NewNames(), LineOptions{}),
 		"lines_hostile":  listed(t, hostile, hostileNames, LineOptions{Options: Options{Width: 120}}),
 	} {
 		golden(t, name, got)
@@ -127,6 +128,7 @@ func TestRequestsGolden(t *testing.T) {
 		"requests_million":   summed(t, requesttest.Million(), names, everything),
 		"requests_throttled": summed(t, requesttest.Throttled(), names, everything),
 		"requests_folded":    summed(t, requesttest.Folded(), names, everything),
+		"requests_paths":     summed(t, requesttest.Collected(requesttest.Paths()).Summary(requesttest.Options(time.Second)), names, RequestOptions{}),
 		"requests_hostile":   summed(t, hostile, hostileNames, everything),
 	} {
 		golden(t, name, got)
