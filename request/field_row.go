@@ -35,13 +35,17 @@ var RowFields = append(append(append(keyFields(), countFields()...), phaseFields
 func keyFields() []Field[NamedRow] {
 	return []Field[NamedRow]{
 		{
-			Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEVICE", Width: 8, Priority: 99, Help: "Whole disk, in rows by device."},
+			Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEVICE", Width: 8, Priority: 99, Help: "Whole disk, in rows by device; partition, in rows by partition."},
 			func(r NamedRow) snapshot.Value {
-				if !r.named(ByDevice) {
+				if !r.named(ByDevice) && !r.named(ByPartition) {
 					return snapshot.Value{}
 				}
 				return DeviceValue(r.Names, r.Device)
 			},
+		},
+		{
+			Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 6, Priority: 98, Help: "Whole disk of a partition, in rows by partition."},
+			func(r NamedRow) snapshot.Value { return DeviceValue(r.Names, r.Disk) },
 		},
 		{
 			Info{ID: "stacked", Kind: snapshot.Boolean, Help: "The row is of bios on a stacked device; their requests below count in other rows, and these do not."},

@@ -45,8 +45,8 @@ func TestStackedDevicesCountOnce(t *testing.T) {
 			stacked++
 		}
 	}
-	if stacked != 1 || len(s.Issuers) != 2 {
-		t.Errorf("%d stacked devices, %d shared", stacked, len(s.Issuers))
+	if stacked != 1 || len(s.Issuers) != 4 {
+		t.Errorf("%d stacked devices, issuers of %d disks and partitions", stacked, len(s.Issuers))
 	}
 }
 
@@ -75,6 +75,13 @@ func TestPathsCountOnce(t *testing.T) {
 	if len(rows) != 5 {
 		t.Errorf("%d rows", len(rows))
 	}
+	disks := map[event.Dev]event.Dev{}
+	for _, r := range s.Partitions {
+		disks[r.Device] = r.Disk
+	}
+	if diff := cmp.Diff(map[event.Dev]event.Dev{requesttest.Nvme1: requesttest.Nvme, requesttest.Sda3: requesttest.Sda}, disks); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Who shared the device (case H14): the log's flushes wait behind another's writes.
@@ -87,8 +94,15 @@ func TestIssuersOfADevice(t *testing.T) {
 		c.Add(&event.IO{Owner: event.Task{PID: 3, Comm: "other"}, Disk: requesttest.Nvme, Op: event.OpWrite, Bytes: 512, Queued: at + 1, Issued: at + 2, Completed: at + 3})
 	}
 	s := c.Summary(request.Options{Wall: time.Second})
-	if len(s.Issuers) != 2 || s.Issuers[0].Device != requesttest.Sda {
+	if len(s.Issuers) != 3 || s.Issuers[0].Device != requesttest.Sda {
 		t.Fatalf("%+v", s.Issuers)
+	}
+	// Who touches a partition (case A9).
+	if p := s.Issuers[2]; !p.Partition || p.Device != requesttest.Sda3 || len(p.Issuers) != 1 || p.Issuers[0].Comm != "etcd" || p.Issuers[0].Count != 100 {
+		t.Errorf("%+v", p)
+	}
+	if len(s.Partitions) != 1 || s.Partitions[0].Device != requesttest.Sda3 || s.Partitions[0].Disk != requesttest.Sda || s.Partitions[0].Count != 100 {
+		t.Errorf("%+v", s.Partitions)
 	}
 	var who []string
 	var shares []float64

@@ -226,25 +226,29 @@ func TestLostLinesAreCountedExactly(t *testing.T) {
 	}
 }
 
-// TestPartitionsHaveTheirOwnName (case A9).
-func TestPartitionsHaveTheirOwnName(t *testing.T) {
+// loopWithPartitions is a loop device with two partitions, on partitioned.
+func loopWithPartitions(t *testing.T) (path string) {
 	lab.NeedRoot(t)
 	image := filepath.Join(lab.Dir(t), "parts.img")
 	if err := os.WriteFile(image, partitioned(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path := lab.Run(t, "losetup", "--find", "--show", "--partscan", image)
+	path = lab.Run(t, "losetup", "--find", "--show", "--partscan", image)
 	t.Cleanup(func() { exec.Command("losetup", "--detach", path).Run() })
-	second := path + "p2"
 	for range 50 {
-		if _, err := os.Stat(second); err == nil {
-			break
+		if _, err := os.Stat(path + "p2"); err == nil {
+			return path
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if _, err := os.Stat(second); err != nil {
-		t.Skip("nobody makes the partition's node here")
-	}
+	t.Skip("nobody makes the partition's node here")
+	return ""
+}
+
+// TestPartitionsHaveTheirOwnName (case A9).
+func TestPartitionsHaveTheirOwnName(t *testing.T) {
+	path := loopWithPartitions(t)
+	second := path + "p2"
 	r := blockAround(t, func() {
 		lab.Run(t, "dd", "if="+second, "of=/dev/null", "bs=4k", "count=5", "iflag=direct")
 		lab.Run(t, "dd", "if="+path+"p1", "of=/dev/null", "bs=4k", "count=3", "iflag=direct")
@@ -261,6 +265,51 @@ func TestPartitionsHaveTheirOwnName(t *testing.T) {
 	}
 	if n != 5 {
 		t.Errorf("%d requests of the second partition: %s", n, r.err)
+	}
+}
+
+// TestSummaryTellsWhoTouchesAPartition (case A9): rows and issuers by partition, beside those of
+// the disk.
+func TestSummaryTellsWhoTouchesAPartition(t *testing.T) {
+	path := loopWithPartitions(t)
+	name := filepath.Base(path)
+	work := func() {
+		lab.Run(t, "dd", "if="+path+"p1", "of=/dev/null", "bs=4k", "count=3", "iflag=direct")
+		lab.Run(t, "dd", "if="+path+"p2", "of=/dev/null", "bs=4k", "count=5", "iflag=direct")
+		lab.Run(t, "dd", "if="+path, "of=/dev/null", "bs=4k", "count=7", "iflag=direct")
+	}
+	r := blockAround(t, work, "--summary", "--json", "--device", name, "--comm", "dd", "--op", "read")
+	type row struct {
+		Device, Disk string
+		Requests     uint64
+	}
+	var doc struct {
+		Devices, Partitions []row
+		Issuers             []struct {
+			Device    string
+			Processes []struct{ Comm string }
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	counts := map[row]bool{}
+	for _, p := range append(doc.Devices, doc.Partitions...) {
+		counts[p] = true
+	}
+	for _, want := range []row{{name, "", 15}, {name + "p1", name, 3}, {name + "p2", name, 5}} {
+		if !counts[want] {
+			t.Errorf("no %+v in %+v", want, doc)
+		}
+	}
+	if len(doc.Issuers) != 3 || len(doc.Issuers[2].Processes) == 0 || doc.Issuers[2].Processes[0].Comm != "dd" {
+		t.Errorf("%+v", doc.Issuers)
+	}
+	text := blockAround(t, work, "--summary", "--device", name, "--comm", "dd")
+	for _, want := range []string{"PARTITIONS", "WHO HAD THE PARTITION", name + "p2: dd (pid "} {
+		if !strings.Contains(text.out, want) {
+			t.Errorf("no %q in\n%s", want, text.out)
+		}
 	}
 }
 

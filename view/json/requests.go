@@ -38,7 +38,7 @@ func requests(s *request.Summary, names request.Names) object {
 	return inOrder(request.SummaryFields, map[string]any{
 		"schema": RequestsSchemaNumber, "version": quote(s.Version), "kernel": name(s.Kernel), "source": name(s.Source),
 		"start": timeOrNil(s.Start), "end": timeOrNil(s.End), "wall_ns": max(int64(s.Wall), 0),
-		"total": requestRow(&s.Total, s, names), "devices": rows(s.Devices), "processes": rows(s.Processes),
+		"total": requestRow(&s.Total, s, names), "devices": rows(s.Devices), "partitions": rows(s.Partitions), "processes": rows(s.Processes),
 		"cgroups": rows(s.Cgroups), "files": rows(s.Files), "ops": rows(s.Ops),
 		"issuers": list(s.Issuers, func(i *request.Sharing) any {
 			return object{{"device", deviceOrNumber(names, i.Device)}, {"processes", rows(i.Issuers)}}

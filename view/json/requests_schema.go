@@ -16,7 +16,7 @@ func WriteRequestsSchema(w io.Writer) error {
 		"schema": {{"const", RequestsSchemaNumber}},
 		"start":  {{"format", "date-time"}}, "end": {{"format", "date-time"}},
 		"total":   {{"$ref", "#/$defs/row"}},
-		"devices": rows, "processes": rows, "cgroups": rows, "files": rows, "ops": rows,
+		"devices": rows, "partitions": rows, "processes": rows, "cgroups": rows, "files": rows, "ops": rows,
 		"issuers": {{"items", closed(
 			member{"device", object{{"type", []any{"string", "null"}}}},
 			member{"processes", append(object{{"type", "array"}}, rows...)},
