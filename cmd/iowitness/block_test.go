@@ -3,7 +3,6 @@
 package main
 
 import (
-	little "encoding/binary"
 	stdcsv "encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -226,40 +225,33 @@ func TestLostLinesAreCountedExactly(t *testing.T) {
 	}
 }
 
-// loopWithPartitions is a loop device with two partitions, on partitioned.
-func loopWithPartitions(t *testing.T) (path string) {
+// loopWithPartitions is a loop device of 16 MiB with two partitions of 4 MiB, at 4 and 8 MiB.
+func loopWithPartitions(t *testing.T) (disk, first, second lab.Device) {
 	lab.NeedRoot(t)
-	image := filepath.Join(lab.Dir(t), "parts.img")
-	if err := os.WriteFile(image, partitioned(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	path = lab.Run(t, "losetup", "--find", "--show", "--partscan", image)
-	t.Cleanup(func() { exec.Command("losetup", "--detach", path).Run() })
-	for range 50 {
-		if _, err := os.Stat(path + "p2"); err == nil {
-			return path
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Skip("nobody makes the partition's node here")
-	return ""
+	disk = lab.Loop(t, 16)
+	return disk, lab.Partition(t, disk, 1, 4, 4), lab.Partition(t, disk, 2, 8, 4)
+}
+
+// readDirectly reads 4 KiB so many times from the begin of a device.
+func readDirectly(t *testing.T, d lab.Device, times int) {
+	t.Helper()
+	lab.Run(t, "dd", "if="+d.Path, "of=/dev/null", "bs=4k", fmt.Sprintf("count=%d", times), "iflag=direct")
 }
 
 // TestPartitionsHaveTheirOwnName (case A9).
 func TestPartitionsHaveTheirOwnName(t *testing.T) {
-	path := loopWithPartitions(t)
-	second := path + "p2"
+	disk, first, second := loopWithPartitions(t)
 	r := blockAround(t, func() {
-		lab.Run(t, "dd", "if="+second, "of=/dev/null", "bs=4k", "count=5", "iflag=direct")
-		lab.Run(t, "dd", "if="+path+"p1", "of=/dev/null", "bs=4k", "count=3", "iflag=direct")
-	}, "--json", "--device", filepath.Base(second))
+		readDirectly(t, second, 5)
+		readDirectly(t, first, 3)
+	}, "--json", "--device", second.Name)
 	n := 0
 	for _, l := range parseLines(t, r.out) {
 		if l.Comm != "dd" {
 			continue
 		}
 		n++
-		if l.Device != filepath.Base(second) || l.Disk != filepath.Base(path) || l.Sector < 16384 {
+		if l.Device != second.Name || l.Disk != disk.Name || l.Sector < 16384 {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -271,12 +263,12 @@ func TestPartitionsHaveTheirOwnName(t *testing.T) {
 // TestSummaryTellsWhoTouchesAPartition (case A9): rows and issuers by partition, beside those of
 // the disk.
 func TestSummaryTellsWhoTouchesAPartition(t *testing.T) {
-	path := loopWithPartitions(t)
-	name := filepath.Base(path)
+	disk, first, second := loopWithPartitions(t)
+	name := disk.Name
 	work := func() {
-		lab.Run(t, "dd", "if="+path+"p1", "of=/dev/null", "bs=4k", "count=3", "iflag=direct")
-		lab.Run(t, "dd", "if="+path+"p2", "of=/dev/null", "bs=4k", "count=5", "iflag=direct")
-		lab.Run(t, "dd", "if="+path, "of=/dev/null", "bs=4k", "count=7", "iflag=direct")
+		readDirectly(t, first, 3)
+		readDirectly(t, second, 5)
+		readDirectly(t, disk, 7)
 	}
 	r := blockAround(t, work, "--summary", "--json", "--device", name, "--comm", "dd", "--op", "read")
 	type row struct {
@@ -311,19 +303,6 @@ func TestSummaryTellsWhoTouchesAPartition(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.out)
 		}
 	}
-}
-
-// partitioned is a disk of 16 MiB with two partitions of 4 MiB at 4 and 8 MiB.
-func partitioned() []byte {
-	disk := make([]byte, 16<<20)
-	for i, first := range []uint32{8192, 16384} {
-		entry := disk[446+16*i:]
-		entry[4] = 0x83
-		little.LittleEndian.PutUint32(entry[8:], first)
-		little.LittleEndian.PutUint32(entry[12:], 8192)
-	}
-	disk[510], disk[511] = 0x55, 0xaa
-	return disk
 }
 
 // TestBlockSummaryTellsWhoSharedTheDevice (case H14), in a document and in text.
