@@ -209,6 +209,7 @@ enum io_flag {
 	IO_STARTED = 1 << 6,	/* counted as started */
 	IO_PASSED = 1 << 7,	/* the bio itself came down from top, which has none of its own */
 	IO_DEV_ABOVE = 1 << 8,	/* dev is of top, and not of disk */
+	IO_UNCHARGED = 1 << 9,	/* written back for others, but the cgroup is not theirs */
 };
 
 enum io_phase {
@@ -264,7 +265,7 @@ struct io_key {
 	__u32 dev, disk;
 	__u32 tgid;
 	__u16 op;
-	__u16 flags;		/* of IO_BIO, IO_PASSED and IO_DEV_ABOVE */
+	__u16 flags;		/* of IO_BIO, IO_PASSED, IO_DEV_ABOVE and IO_UNCHARGED */
 	__u32 top;		/* of what was passed on */
 };
 

@@ -17,6 +17,7 @@ const volatile bool bio_comes_second = false;	/* tracepoints of bios have the qu
 const volatile bool with_records = true;	/* each request is told */
 const volatile bool with_sums = true;		/* requests are summed up */
 const volatile bool with_files = true;
+const volatile bool charges_writeback = true;	/* to cgroups, where the file system does */
 const volatile bool with_waits = false;		/* the thread that a completion wakes is told */
 const volatile __u32 io_budget = 20000;		/* request records per CPU and interval */
 const volatile __u32 filter_dev = 0;		/* a partition or a whole disk */
@@ -100,7 +101,7 @@ struct above {
 	__u32 file_dev;
 	__u16 file_source, file_is_bdev;
 	__u32 disk;
-	__u32 pad;
+	__u32 flags;		/* IO_UNCHARGED or none */
 };
 
 /* Not a place, but the list of pages of a bio, which the bios that are made of it share. */
@@ -135,7 +136,8 @@ struct known_inode {
 	__u64 address;
 	__u64 ino;
 	__u32 dev;
-	__u32 is_bdev;
+	__u16 is_bdev;
+	__u16 charges;		/* writeback, to the cgroup of whoever dirtied it */
 };
 
 struct {

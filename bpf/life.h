@@ -51,7 +51,7 @@ INLINE void note_above(struct bio *bio, struct io_life *life)
 	struct above above = {
 		.owner = life->owner, .cgroup = life->cgroup, .ino = life->ino,
 		.file_dev = life->file_dev, .file_source = life->file_source, .file_is_bdev = life->file_is_bdev,
-		.disk = life->disk,
+		.disk = life->disk, .flags = life->flags & IO_UNCHARGED,
 	};
 
 	has_stacked = true;
@@ -77,7 +77,7 @@ INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
 	life->file_source = above->file_source;
 	life->file_is_bdev = above->file_is_bdev;
 	life->top = top;
-	life->flags |= IO_INHERITED;
+	life->flags |= IO_INHERITED | above->flags;
 }
 
 INLINE void count_start(struct io_life *life)
@@ -129,7 +129,7 @@ INLINE void queue_bio(struct bio *bio)
 		life.file_source = before->file_source;
 		life.file_is_bdev = before->file_is_bdev;
 		life.top = before->top;
-		life.flags = IO_INHERITED;
+		life.flags = before->flags;
 	} else {
 		life.carrier = life.owner;
 		if (!by_pages(bio, &life)) {

@@ -128,26 +128,31 @@ SUBPROGRAM int tell_file(struct inode *inode, struct dentry *dentry)
 	return 0;
 }
 
-/* inode: an address that was read, which the verifier takes for a number. */
-INLINE void put_inode_of(struct io_life *life, struct inode *inode, struct file *file, enum file_source source)
+/*
+ * Gives whether the file system can have writeback charged to cgroups.
+ * inode: an address that was read, which the verifier takes for a number.
+ */
+INLINE bool put_inode_of(struct io_life *life, struct inode *inode, struct file *file, enum file_source source)
 {
 	__u32 slot = ((__u64)inode >> 6 ^ (__u64)inode >> 14) & (INODES - 1);
 	struct known_inode *known = bpf_map_lookup_elem(&known_inodes, &slot);
 	__u64 ino = BPF_CORE_READ(inode, i_ino);
 
 	if (!known)
-		return;
+		return true;
 	if (known->address != (__u64)inode || known->ino != ino) {
 		known->address = (__u64)inode;
 		known->ino = ino;
 		known->is_bdev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
 		known->dev = known->is_bdev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+		known->charges = BPF_CORE_READ(inode, i_sb, s_iflags) & SB_I_CGROUPWB;
 		tell_file(inode, file ? BPF_CORE_READ(file, f_path.dentry) : NULL);
 	}
 	life->ino = ino;
 	life->file_is_bdev = known->is_bdev;
 	life->file_dev = known->dev;
 	life->file_source = source;
+	return known->charges;
 }
 
 /* The file of the system call that the current thread is in. */
@@ -203,6 +208,11 @@ INLINE __u64 bio_cgroup(struct bio *bio)
 	return typed ? blkg->blkcg->css.cgroup->kn->id : BPF_CORE_READ(blkg, blkcg, css.cgroup, kn, id);
 }
 
+INLINE bool is_kernel_thread(void)
+{
+	return BPF_CORE_READ(this_task(), flags) & PF_KTHREAD;
+}
+
 /* The file of the first page that a bio moves, and who dirtied it. */
 INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 {
@@ -211,6 +221,7 @@ INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 	struct dirtied *dirtied;
 	struct inode *inode;
 	struct page *page;
+	bool charged;
 
 	if (!vec)
 		return;
@@ -227,14 +238,16 @@ INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 	inode = BPF_CORE_READ(mapping, host);
 	if (!inode)
 		return;
-	put_inode_of(life, inode, NULL, FILE_FOLIO);
+	charged = put_inode_of(life, inode, NULL, FILE_FOLIO) && charges_writeback;
 	if (!writes || life->file_is_bdev)
 		return;
 	dirtied = find_dirtied(inode, false);
-	if (!dirtied)
-		return;
-	life->owner = *take_dirtier(dirtied, GET(bio, bi_iter.bi_size) >> 12);
-	life->flags |= IO_DIRTIED;
+	if (dirtied) {
+		life->owner = *take_dirtier(dirtied, GET(bio, bi_iter.bi_size) >> 12);
+		life->flags |= IO_DIRTIED;
+	}
+	if (!charged && (dirtied ? life->owner.tgid != life->carrier.tgid : is_kernel_thread()))
+		life->flags |= IO_UNCHARGED;
 }
 
 #endif

@@ -55,7 +55,7 @@ INLINE struct io_sum *sum_of(struct io_life *life)
 {
 	struct io_key key = {
 		.cgroup = life->cgroup, .ino = life->ino, .file_dev = life->file_dev, .dev = life->dev, .disk = life->disk,
-		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & (IO_BIO | IO_PASSED | IO_DEV_ABOVE),
+		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & (IO_BIO | IO_PASSED | IO_DEV_ABOVE | IO_UNCHARGED),
 		.top = life->flags & IO_PASSED ? life->top : 0,
 	};
 	struct io_sum *sum = bpf_map_lookup_elem(&sums, &key);

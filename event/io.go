@@ -56,6 +56,7 @@ const (
 	IOInherited  IOFlags = 1 << 5 // Owner is that of the bio on the device above
 	IOPassed     IOFlags = 1 << 7 // the bio came down from Top, as to a path of it: nothing else tells of it there
 	IODevAbove   IOFlags = 1 << 8 // Dev is Top or a part of it, and not of Disk
+	IOUncharged  IOFlags = 1 << 9 // written back for others, but Cgroup is that of who writes: it cannot be charged to theirs
 )
 
 // Whole is the device that Dev is, or is a partition of.

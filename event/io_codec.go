@@ -23,7 +23,7 @@ type IOKey struct {
 	Top       Dev // of what was passed on from there; else 0
 	PID       uint32
 	Op        uint8
-	Flags     IOFlags // of IOBio, IOPassed and IODevAbove
+	Flags     IOFlags // of IOBio, IOPassed, IODevAbove and IOUncharged
 }
 
 // PhaseSum adds up a phase of requests.

@@ -27,7 +27,7 @@ type blockAbove struct {
 	FileSource uint16
 	FileIsBdev uint16
 	Disk       uint32
-	Pad        uint32
+	Flags      uint32
 }
 
 type blockBlockCpu struct {
@@ -185,7 +185,8 @@ type blockKnownInode struct {
 	Address uint64
 	Ino     uint64
 	Dev     uint32
-	IsBdev  uint32
+	IsBdev  uint16
+	Charges uint16
 }
 
 type blockLossCount struct {
@@ -255,6 +256,7 @@ const (
 	blockProgWakeTpBtf         = "wake_tp_btf"
 	blockVarAliveUntil         = "alive_until"
 	blockVarBioComesSecond     = "bio_comes_second"
+	blockVarChargesWriteback   = "charges_writeback"
 	blockVarDisks              = "disks"
 	blockVarEpoch              = "epoch"
 	blockVarFdArgument         = "fd_argument"
@@ -386,6 +388,7 @@ type blockMapSpecs struct {
 type blockVariableSpecs struct {
 	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
 	BioComesSecond     *ebpf.VariableSpec `ebpf:"bio_comes_second"`
+	ChargesWriteback   *ebpf.VariableSpec `ebpf:"charges_writeback"`
 	Disks              *ebpf.VariableSpec `ebpf:"disks"`
 	Epoch              *ebpf.VariableSpec `ebpf:"epoch"`
 	FdArgument         *ebpf.VariableSpec `ebpf:"fd_argument"`
@@ -479,6 +482,7 @@ func (m *blockMaps) Close() error {
 type blockVariables struct {
 	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
 	BioComesSecond     *ebpf.Variable `ebpf:"bio_comes_second"`
+	ChargesWriteback   *ebpf.Variable `ebpf:"charges_writeback"`
 	Disks              *ebpf.Variable `ebpf:"disks"`
 	Epoch              *ebpf.Variable `ebpf:"epoch"`
 	FdArgument         *ebpf.Variable `ebpf:"fd_argument"`

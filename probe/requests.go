@@ -21,10 +21,11 @@ import (
 // RequestOptions is which block requests to witness, and how. The zero value of a
 // field means its default, or no filter.
 type RequestOptions struct {
-	Records bool // tell each request: else only sums
-	Sums    bool // sum requests up in the kernel
-	Waits   bool // tell the thread whose wait a completion ends
-	NoFiles bool // do without files, and without who dirtied them
+	Records            bool // tell each request: else only sums
+	Sums               bool // sum requests up in the kernel
+	Waits              bool // tell the thread whose wait a completion ends
+	NoFiles            bool // do without files, and without who dirtied them
+	UnchargedWriteback bool // cgroups are of a version under which writeback is not charged to whoever dirtied it
 
 	Dev         event.Dev     // only this partition or disk
 	PIDs        []uint32      // only of these owners
@@ -170,7 +171,7 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 	}
 	for name, value := range map[string]any{
 		"typed": w.means == TPBTF, "bio_comes_second": comesSecond(types, "block_getrq"), "rq_comes_second": comesSecond(types, "block_rq_issue"),
-		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records,
+		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records, "charges_writeback": !o.UnchargedWriteback,
 		"io_budget": o.Budget, "filter_dev": uint32(o.Dev), "filter_ops": ops, "filter_ns": uint64(max(o.MinTime, 0)), "filter_bytes": o.MinBytes,
 		"filter_tgid": len(o.PIDs) > 0, "include_self": o.IncludeSelf, "fd_argument": o.FDArguments,
 		"self_tgid": uint32(os.Getpid()),

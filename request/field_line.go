@@ -69,6 +69,10 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return integerIf(l.Cgroup != 0, l.Cgroup) },
 	},
 	{
+		Info{ID: "uncharged", Kind: snapshot.Boolean, Help: "It writes back what others dirtied, of a file system or under a version of cgroups that cannot charge that to theirs: the cgroup is that of the thread that writes, the process is who dirtied it, where that is known."},
+		func(l Line) snapshot.Value { return flag(l, event.IOUncharged) },
+	},
+	{
 		Info{ID: "type", Kind: snapshot.Text, Title: "TYPE", Default: true, Width: 4, Priority: 95, Help: "Operation in letters: F where the cache is flushed first; R read, W write, F flush, D discard, DE secure erase, WZ write zeroes, N other; then F FUA, A read-ahead, S synchronous, M metadata."},
 		func(l Line) snapshot.Value { return text(event.RWBS(l.Op)) },
 	},

@@ -131,6 +131,7 @@ func countFields() []Field[NamedRow] {
 		count("merged", "", 0, "Bios beyond the first of each request.", func(r *Row) uint64 { return r.Merged }),
 		count("requeues", "", 0, "Times a driver gave a request back to be issued again.", func(r *Row) uint64 { return r.Requeues }),
 		count("splits", "", 0, "Requests that are a part of a bio that was too large.", func(r *Row) uint64 { return r.Splits }),
+		count("uncharged", "UNCHARGED", 86, "Requests that write back what others dirtied, of a file system or under a version of cgroups that cannot charge that to theirs: the cgroup is that of the thread that writes, the process is who dirtied it.", func(r *Row) uint64 { return r.Uncharged }),
 		count("errors", "ERRORS", 87, "Requests that failed.", func(r *Row) uint64 { return r.Errors }),
 		count("backwards", "", 0, "Requests of which an instant lies before one that it must follow; they are in no time and no histogram.", func(r *Row) uint64 { return r.Backwards }),
 		count("unfinished", "", 0, "Requests whose completion was not seen; they are in no other figure.", func(r *Row) uint64 { return r.Unfinished }),

@@ -20,7 +20,11 @@ func (g *Growth) Since(key event.IOKey, now event.IOSum) (k Key, s Sum, ok bool)
 	}
 	g.before[key] = now
 	grown := now.Since(&before)
-	return keyOfSum(key, now.Owner.Comm), sumFrom(&grown), true
+	s = sumFrom(&grown)
+	if key.Flags&event.IOUncharged != 0 {
+		s.Uncharged = s.Count
+	}
+	return keyOfSum(key, now.Owner.Comm), s, true
 }
 
 func keyOfSum(k event.IOKey, comm string) Key {

@@ -114,6 +114,17 @@ func (c *Collector) Summary(o Options) *Summary {
 	return s
 }
 
+// Uncharged are the requests, of all that came in so far, that wrote back data which could not be
+// charged to the cgroup of whoever dirtied it.
+func (c *Collector) Uncharged() (n uint64) {
+	for k, e := range c.set.entries {
+		if !k.Stacked {
+			n += e.Uncharged
+		}
+	}
+	return n
+}
+
 // issuers are those of each row's device.
 func (c *Collector) issuers(rows []Row, top int) (all []Sharing) {
 	for i := range rows {

@@ -32,8 +32,10 @@ type requestSession struct {
 	sums    *request.Collector
 	opened  time.Time
 	notes   []string
+	charged bool // writeback, to the cgroup of whoever dirtied it
 	told    uint64
 	joined  uint64 // of them
+	free    uint64 // of them: written back, and not charged
 	failed  error  // of the first line that could not be written
 }
 
@@ -55,11 +57,15 @@ func (c *blockCmd) runLive(s *streams) error {
 		address = symbols.Address
 	}
 	r := &requestSession{c: c, names: newRequestNames(base, "/"), order: request.Order{Slack: uint64(orderSlack)}}
+	r.charged, err = kernel.ChargesWriteback("/")
+	if err != nil {
+		r.note(err.Error())
+	}
 	r.witness, err = probe.OpenRequests(probe.RequestOptions{
 		Records: !c.Summary, Waits: !c.Summary, Sums: c.Summary,
 		Dev: c.dev, PIDs: c.Pid, MinTime: c.Min, MinBytes: c.MinBytes, IncludeSelf: c.IncludeSelf,
 		RingBytes: c.Buffer << 10, Budget: c.MaxRate, Silence: defaultSilent,
-		FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
+		UnchargedWriteback: !r.charged, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
 	})
 	if err != nil {
 		return explain(err)
@@ -161,6 +167,9 @@ func (r *requestSession) write(o *event.IO) {
 		return
 	}
 	r.told++
+	if o.Flags&event.IOUncharged != 0 {
+		r.free++
+	}
 	if o.WaitTID != 0 {
 		r.joined++
 	}
@@ -191,6 +200,18 @@ func (r *requestSession) note(sentence string) {
 	}
 }
 
+// noteUncharged says why cgroups of writeback are not those of whoever dirtied the data.
+func (r *requestSession) noteUncharged(requests uint64) {
+	if requests == 0 {
+		return
+	}
+	why := "on a file system without cgroup writeback"
+	if !r.charged {
+		why = "where block I/O or memory is not controlled by cgroup v2"
+	}
+	r.note(fmt.Sprintf("%d requests wrote back data %s, which cannot be charged to a cgroup: shown are the process that dirtied it, where that is known, and the cgroup of the thread that wrote it", requests, why))
+}
+
 // finish tells what is left, and what went missing.
 func (r *requestSession) finish(s *streams, out *os.File) error {
 	if err := r.gather(time.Unix(1, 0)); err != nil {
@@ -211,12 +232,14 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 		}
 	}
 	if r.sums == nil {
+		r.noteUncharged(r.free)
 		r.foot(s, counts, lost)
 		return writing(r.failed)
 	}
 	if err := r.grow(); err != nil {
 		return err
 	}
+	r.noteUncharged(r.sums.Uncharged())
 	return writing(r.c.writeSummary(out, r.sums.Summary(request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
 		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},

@@ -34,6 +34,7 @@ type requestLine struct {
 	Error                                  *int32
 	CarrierComm                            string `json:"carrier_comm"`
 	Requeues                               uint64
+	Uncharged                              bool
 	Split                                  bool
 }
 

@@ -130,6 +130,8 @@ func (l *Lines) cell(c *lineColumn, r request.Line) string {
 		return cut(ownerWords(r.IO), room)
 	case "device":
 		return cut(stackWords(r), room)
+	case "cgroup":
+		return cut(cgroupWords(c, r), room)
 	case "error":
 		return errorWords(r.IO)
 	case "file":
@@ -193,6 +195,15 @@ func stackWords(r request.Line) string {
 		return name
 	}
 	return deviceName(r.Names, r.Top) + "→" + name
+}
+
+// cgroupWords name the cgroup that was charged, and say where that is only the writer's.
+func cgroupWords(c *lineColumn, r request.Line) string {
+	name := lineScalar(&c.Info, c.Value(r))
+	if r.Flags&event.IOUncharged != 0 {
+		name += " (of the writer: writeback is not charged)"
+	}
+	return name
 }
 
 // deviceName is the name, or the number where there is none.

@@ -127,7 +127,7 @@ func (p *requestsPage) body() {
 	p.issuers()
 	p.table("PROCESSES", p.s.Processes, with([]string{"pid", "comm"}, load, kinds, []string{"share_percent"}, timing, []string{"waits_ns"}))
 	if named(p.s.Cgroups, func(r *request.Row) bool { return r.Cgroup != 0 }) {
-		p.table("CGROUPS", p.s.Cgroups, with(load, kinds, []string{"share_percent"}, timing, []string{"cgroup"}))
+		p.table("CGROUPS", p.s.Cgroups, with(load, kinds, []string{"share_percent"}, timing, []string{"uncharged", "cgroup"}))
 	}
 	if named(p.s.Files, func(r *request.Row) bool { return r.File.Source != event.NoFile }) {
 		p.table("FILES", p.s.Files, with(load, kinds, []string{"share_percent"}, timing, []string{"file"}))
