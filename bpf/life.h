@@ -280,7 +280,8 @@ INLINE void begin_device(struct io_life *life, struct request *rq, struct disk *
 	life->bytes = GET(rq, __data_len);
 	life->depth = disk->depth > 0 ? disk->depth : 1;
 	life->cpu = bpf_get_smp_processor_id();
-	if (!life->dev)
+	/* Until 5.12 a bio has lost its partition when it is queued. */
+	if (!life->dev || (bpf_core_field_exists(((struct bio___bi_disk *)0)->bi_disk) && life->dev == life->disk))
 		life->dev = request_dev(rq);
 	writes = life->op & 1;
 	end = life->sector + (life->bytes >> 9);

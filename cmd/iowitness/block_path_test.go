@@ -42,12 +42,16 @@ func TestADiskWithPathsHasItsRow(t *testing.T) {
 			above, path = path, above
 		}
 		if above.Device != disk.Name || above.Requests != of || len(above.Via) != 1 || above.Via[0] != path.Device ||
-			path.Requests != of || path.Stacked || !strings.Contains(path.Device, "c") {
+			path.Requests != of || path.Stacked {
 			t.Errorf("%d I/Os: %+v", of, doc.Devices)
 		}
 	}
 	r := blockAround(t, work, "--comm", "fio", "--device", disk.Name)
-	if n := uint64(strings.Count(r.out, disk.Name+" via nvme")); n != truth.Reads+truth.Writes {
+	via := " via nvme"
+	if lab.GuestLine() == "5.10" {
+		via = " via 259:" // it tells no numbers of hidden disks
+	}
+	if n := uint64(strings.Count(r.out, disk.Name+via)); n != truth.Reads+truth.Writes {
 		t.Errorf("%d lines of %+v: %s", n, truth, r.out)
 	}
 }

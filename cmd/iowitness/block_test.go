@@ -77,7 +77,7 @@ func blockAround(t *testing.T, work func(), flags ...string) ran {
 // waitForPrograms waits until a process has its kernel side attached.
 func waitForPrograms(t *testing.T, pid int) {
 	t.Helper()
-	for range 200 {
+	for range 1200 { // an emulated machine may have much to do
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
 		n := 0
 		for _, l := range links {
