@@ -23,6 +23,7 @@ var SummaryFields = []Info{
 	{ID: "issuers", Kind: snapshot.List, Help: "Who shared each disk, and then each partition: its name and rows by process."},
 	{ID: "heatmap", Kind: snapshot.Object, Nullable: true, Help: "Whole times of requests over time: width of a column, and rows of counts by column, the shortest times first; null: no request has a time."},
 	{ID: "findings", Kind: snapshot.List, Help: "What the figures of a device speak for. It is evidence and no verdict."},
+	{ID: "victim", Kind: snapshot.Object, Nullable: true, Help: "Who shared disks with a process while it was slow, and only then; null: --victim was not given."},
 	{ID: "folded", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "Requests whose process, cgroup and file are not told apart for want of room."},
 	{ID: "losses", Kind: snapshot.Object, Help: "Requests as they came and went."},
 	{ID: "notes", Kind: snapshot.List, Help: "Sentences about what could not be witnessed."},

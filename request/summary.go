@@ -44,7 +44,8 @@ type Summary struct {
 	Ops        []Row
 	Issuers    []Sharing
 	Heat       *Heat
-	Findings   []Finding
+	Findings  []Finding
+	Victim *Suffering // nil: nobody was asked for
 	Folded     uint64 // requests whose process, cgroup and file are not told apart
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type blockCmd struct {
 	For      time.Duration `help:"Watch for this long, then end." placeholder:"10s"`
 	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
+	Victim   string        `help:"Tell who had the device while requests of this process were slow, with --summary: its pid, or its threads' name." placeholder:"PID|NAME"`
+	Slow     time.Duration `help:"Which of the victim's requests are slow; by default the slowest tenth." placeholder:"10ms"`
 	Import   *string       `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
 	Interval time.Duration `help:"Width of a column of the heat map." default:"1s"`
 
@@ -59,7 +62,7 @@ type blockCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *blockCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--max-time": c.MaxTime} {
+	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--max-time": c.MaxTime, "--slow": c.Slow} {
 		if d < 0 {
 			return fmt.Errorf("%s is negative", name)
 		}
@@ -73,6 +76,12 @@ func (c *blockCmd) Validate() error {
 		return errors.New("--max-rate is 0")
 	case c.Heatmap && !c.Summary:
 		return errors.New("--heatmap goes with --summary")
+	case c.Victim != "" && !c.Summary:
+		return errors.New("--victim goes with --summary")
+	case c.Slow > 0 && c.Victim == "":
+		return errors.New("--slow goes with --victim")
+	case c.Victim != "" && (len(c.Pid) > 0 || c.Comm != "" || c.Cgroup != "" || len(c.Op) > 0 || c.Min > 0 || c.MinBytes > 0 || c.Layer != "all"):
+		return errors.New("--victim needs all requests of a device: of the filters only --device goes with it")
 	case c.Csv && c.Summary:
 		return errors.New("--csv lists requests: it does not go with --summary")
 	case c.Import != nil && (c.For > 0 || c.MaxTime > 0 || c.Via != "" || c.Btf != ""):
@@ -220,6 +229,30 @@ func (c *blockCmd) writeSummary(out *os.File, s *request.Summary, names request.
 	}
 	terminal := text.Inspect(out, os.Getenv)
 	return text.Requests(out, s, names, text.RequestOptions{Options: terminal.Apply(text.Options{Histogram: true}), HeatMap: c.Heatmap})
+}
+
+// newVictim is who was asked for by pid or by name; nil: nobody.
+func (c *blockCmd) newVictim() *request.Victim {
+	if c.Victim == "" {
+		return nil
+	}
+	name := c.Victim[:min(len(c.Victim), commBytes)]
+	pid, err := strconv.ParseUint(c.Victim, 10, 32)
+	return request.NewVictim(func(o *event.IO) bool {
+		if err == nil {
+			return uint64(o.Owner.PID) == pid
+		}
+		return o.Owner.Comm == name
+	}, uint64(c.Slow))
+}
+
+// summary is of all that was collected.
+func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, o request.Options) *request.Summary {
+	s := sums.Summary(o)
+	if victim != nil {
+		s.Victim = victim.Suffering(c.Victim)
+	}
+	return s
 }
 
 // openBlockOutput is where requests are listed.

@@ -32,7 +32,8 @@ type requestSession struct {
 	sums    *request.Collector
 	opened  time.Time
 	notes   []string
-	charged bool // writeback, to the cgroup of whoever dirtied it
+	victim  *request.Victim // nil: nobody is asked for
+	charged bool            // writeback, to the cgroup of whoever dirtied it
 	told    uint64
 	joined  uint64 // of them
 	free    uint64 // of them: written back, and not charged
@@ -62,7 +63,7 @@ func (c *blockCmd) runLive(s *streams) error {
 		r.note(err.Error())
 	}
 	r.witness, err = probe.OpenRequests(probe.RequestOptions{
-		Records: !c.Summary, Waits: !c.Summary, Sums: c.Summary,
+		Records: !c.Summary || c.Victim != "", Waits: !c.Summary || c.Victim != "", Sums: c.Summary,
 		Dev: c.dev, PIDs: c.Pid, MinTime: c.Min, MinBytes: c.MinBytes, IncludeSelf: c.IncludeSelf,
 		RingBytes: c.Buffer << 10, Budget: c.MaxRate, Silence: defaultSilent,
 		UnchargedWriteback: !r.charged, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
@@ -87,6 +88,7 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	}
 	if c.Summary {
 		r.sums = request.NewCollector(0, uint64(c.Interval))
+		r.victim = c.newVictim()
 	} else if r.lines, err = c.newLines(out, r.names, clock); err != nil {
 		return usageError{err}
 	}
@@ -163,6 +165,9 @@ func (r *requestSession) take(record any) {
 }
 
 func (r *requestSession) write(o *event.IO) {
+	if r.victim != nil {
+		r.victim.Add(o)
+	}
 	if r.failed != nil || r.lines == nil || !r.c.wants(o, r.names) {
 		return
 	}
@@ -240,7 +245,7 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 		return err
 	}
 	r.noteUncharged(r.sums.Uncharged())
-	return writing(r.c.writeSummary(out, r.sums.Summary(request.Options{
+	return writing(r.c.writeSummary(out, r.c.summary(r.sums, r.victim, request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
 		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},
 		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),

@@ -146,6 +146,18 @@ func Summary() *request.Summary {
 	return Collected(Requests()).Summary(o)
 }
 
+// Suffering is of a database that shares its disk with a backup.
+func Suffering() *request.Suffering {
+	return &request.Suffering{
+		Name: "postgres", PID: 4711, Comm: "postgres", All: 5000, Slow: 500, Least: 4 * MS, Unplaced: 1,
+		Crowds: []request.Crowd{{Disk: Sda, Waits: 499, NS: 3 * S, Max: 21 * MS, Neighbours: []request.Neighbour{
+			{PID: 3000, Comm: "tar", Share: request.Share{Requests: 1200, Bytes: 1200 << 20, NS: 2800 * MS}, Percent: 70},
+			{PID: 4711, Comm: "postgres", Share: request.Share{Requests: 510, Bytes: 510 << 13, NS: 1100 * MS}, Percent: 27.5, Itself: true},
+			{Share: request.Share{Requests: 4, NS: 100 * MS}, Percent: 2.5},
+		}}, {Disk: Nvme, Waits: 1, NS: 5 * MS, Max: 5 * MS, Neighbours: []request.Neighbour{{PID: 4711, Comm: "postgres", Share: request.Share{Requests: 1, Bytes: 512, NS: 5 * MS}, Percent: 100, Itself: true}}}},
+	}
+}
+
 // Folded is of a set that was too small, from a trace that has no clock and lost something.
 func Folded() *request.Summary {
 	c := request.NewCollector(2, 0)
@@ -153,6 +165,7 @@ func Folded() *request.Summary {
 		c.Add(&o)
 	}
 	s := c.Summary(request.Options{Version: "0.1.0", Source: "old.blktrace", Top: 10, Losses: request.Losses{Started: 6, Completed: 6, Dropped: 3}})
+	s.Victim = Suffering()
 	s.Findings = []request.Finding{{
 		ID: request.DeviceSlow, Device: Sda, Op: event.KindWrite, Even: true,
 		Now: request.Pace{NS: 60 * S, Count: 3000, PerSecond: 50, MeanNS: 20 * MS, MeanBytes: 4096, Depth: 1.02},

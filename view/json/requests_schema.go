@@ -23,6 +23,7 @@ func WriteRequestsSchema(w io.Writer) error {
 		)}},
 		"heatmap":  heatMapSchema(),
 		"findings": {{"items", findingSchema()}},
+		"victim":   victimSchema(),
 		"losses":   schemaOf(described(request.LossFields), nil)[1:],
 	}
 	s := schemaOf(described(request.SummaryFields), more)

@@ -26,6 +26,7 @@ func Requests(w io.Writer, s *request.Summary, names request.Names, o RequestOpt
 	if s.Total.Count > 0 || len(s.Devices) > 0 {
 		p.body()
 	}
+	p.victim()
 	p.findings()
 	p.foot()
 	b := bufio.NewWriter(w)
