@@ -248,6 +248,7 @@ const (
 	blockProgRemapTpBtf        = "remap_tp_btf"
 	blockProgRequeueRawTp      = "requeue_raw_tp"
 	blockProgRequeueTpBtf      = "requeue_tp_btf"
+	blockProgResolve           = "resolve"
 	blockProgSleepRawTp        = "sleep_raw_tp"
 	blockProgSleepTpBtf        = "sleep_tp_btf"
 	blockProgSplitRawTp        = "split_raw_tp"
@@ -355,6 +356,7 @@ type blockProgramSpecs struct {
 	RemapTpBtf       *ebpf.ProgramSpec `ebpf:"remap_tp_btf"`
 	RequeueRawTp     *ebpf.ProgramSpec `ebpf:"requeue_raw_tp"`
 	RequeueTpBtf     *ebpf.ProgramSpec `ebpf:"requeue_tp_btf"`
+	Resolve          *ebpf.ProgramSpec `ebpf:"resolve"`
 	SleepRawTp       *ebpf.ProgramSpec `ebpf:"sleep_raw_tp"`
 	SleepTpBtf       *ebpf.ProgramSpec `ebpf:"sleep_tp_btf"`
 	SplitRawTp       *ebpf.ProgramSpec `ebpf:"split_raw_tp"`
@@ -543,6 +545,7 @@ type blockPrograms struct {
 	RemapTpBtf       *ebpf.Program `ebpf:"remap_tp_btf"`
 	RequeueRawTp     *ebpf.Program `ebpf:"requeue_raw_tp"`
 	RequeueTpBtf     *ebpf.Program `ebpf:"requeue_tp_btf"`
+	Resolve          *ebpf.Program `ebpf:"resolve"`
 	SleepRawTp       *ebpf.Program `ebpf:"sleep_raw_tp"`
 	SleepTpBtf       *ebpf.Program `ebpf:"sleep_tp_btf"`
 	SplitRawTp       *ebpf.Program `ebpf:"split_raw_tp"`
@@ -575,6 +578,7 @@ func (p *blockPrograms) Close() error {
 		p.RemapTpBtf,
 		p.RequeueRawTp,
 		p.RequeueTpBtf,
+		p.Resolve,
 		p.SleepRawTp,
 		p.SleepTpBtf,
 		p.SplitRawTp,

@@ -350,7 +350,7 @@ func TestEveryProbeOfRequestsHasItsPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{}
+	used := map[string]bool{resolveProgram: true}
 	for _, p := range RequestTable {
 		for _, programs := range []map[Means]string{p.Programs, p.Older} {
 			for via, name := range programs {

@@ -231,19 +231,17 @@ func (c *blockCmd) writeSummary(out *os.File, s *request.Summary, names request.
 	return text.Requests(out, s, names, text.RequestOptions{Options: terminal.Apply(text.Options{Histogram: true}), HeatMap: c.Heatmap})
 }
 
-// newVictim is who was asked for by pid or by name; nil: nobody.
-func (c *blockCmd) newVictim() *request.Victim {
+// newVictim is who was asked for by name, or by pid, for which global gives the kernel's; nil: nobody.
+func (c *blockCmd) newVictim(global func(uint32) (uint32, error)) (*request.Victim, error) {
 	if c.Victim == "" {
-		return nil
+		return nil, nil
+	}
+	if asked, err := strconv.ParseUint(c.Victim, 10, 32); err == nil {
+		pid, err := global(uint32(asked))
+		return request.NewVictim(func(o *event.IO) bool { return o.Owner.PID == pid }, uint64(c.Slow)), err
 	}
 	name := c.Victim[:min(len(c.Victim), commBytes)]
-	pid, err := strconv.ParseUint(c.Victim, 10, 32)
-	return request.NewVictim(func(o *event.IO) bool {
-		if err == nil {
-			return uint64(o.Owner.PID) == pid
-		}
-		return o.Owner.Comm == name
-	}, uint64(c.Slow))
+	return request.NewVictim(func(o *event.IO) bool { return o.Owner.Comm == name }, uint64(c.Slow)), nil
 }
 
 // summary is of all that was collected.

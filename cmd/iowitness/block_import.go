@@ -68,7 +68,8 @@ func (c *blockCmd) runImport(s *streams) error {
 
 func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Reader) error {
 	names := importNames{}
-	sums, victim := request.NewCollector(0, 0), c.newVictim()
+	sums := request.NewCollector(0, 0)
+	victim, _ := c.newVictim(func(pid uint32) (uint32, error) { return pid, nil })
 	var first, last uint64
 	counts, damage := reader.Read(func(o *event.IO) {
 		if begin := o.Begin(); first == 0 || begin != 0 && begin < first {

@@ -47,11 +47,6 @@ func (c *blockCmd) runLive(s *streams) error {
 		return err
 	}
 	defer out.Close()
-	for _, pid := range c.Pid {
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
-			return &probe.PIDError{PID: pid}
-		}
-	}
 	base := newNames("/")
 	var address func(string) (uint64, bool)
 	if symbols, err := base.symbols(); err == nil {
@@ -88,7 +83,9 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	}
 	if c.Summary {
 		r.sums = request.NewCollector(0, uint64(c.Interval))
-		r.victim = c.newVictim()
+		if r.victim, err = c.newVictim(r.witness.GlobalPID); err != nil {
+			return err
+		}
 	} else if r.lines, err = c.newLines(out, r.names, clock); err != nil {
 		return usageError{err}
 	}

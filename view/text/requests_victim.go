@@ -23,7 +23,7 @@ func (p *requestsPage) victim() {
 	p.hang("  ", fmt.Sprintf("%s of its %s were slow, %s or more", Count(v.Slow), plural(v.All, "request"), Duration(v.Least)), plain)
 	for i := range v.Crowds {
 		c := &v.Crowds[i]
-		p.hang("  "+deviceName(p.names, c.Disk)+": ", fmt.Sprintf("%s in %s, at most %s: ", Duration(c.NS), plural(c.Waits, "wait"), Duration(c.Max))+crowdWords(c), plain)
+		p.hang("  "+deviceName(p.names, c.Disk)+": ", fmt.Sprintf("%s in %s, at most %s: ", Duration(c.NS), plural(c.Waits, "wait"), Duration(c.Max))+crowdWords(c, v), plain)
 	}
 	if v.Unplaced > 0 {
 		p.hang("  ", fmt.Sprintf("%s longer than what is remembered: of these only their end is told", plural(v.Unplaced, "wait")), bold)
@@ -38,7 +38,7 @@ func victimName(v *request.Suffering) string {
 }
 
 // crowdWords name those with most of a disk first, and the victim always.
-func crowdWords(c *request.Crowd) string {
+func crowdWords(c *request.Crowd, victim *request.Suffering) string {
 	var parts []string
 	more, left := 0, 0.0
 	for i := range c.Neighbours {
@@ -49,7 +49,7 @@ func crowdWords(c *request.Crowd) string {
 		}
 		who := processName(n.Comm, n.PID)
 		switch {
-		case n.Itself:
+		case n.Itself && n.PID == victim.PID:
 			who = "itself"
 		case n.PID == 0 && n.Comm == "":
 			who = "not known"
