@@ -14,6 +14,7 @@ type IO struct {
 	Got       uint64 // G: it had a request of the device's
 	Inserted  uint64 // I: the I/O scheduler had it
 	Issued    uint64 // D: the driver had it, for the first time
+	Reissued  uint64 // the driver had it for the last time, after it had given it back; 0: it did not, or that was not looked at
 	Completed uint64 // C
 
 	Sector uint64 // of the whole disk, of 512 bytes
@@ -113,6 +114,15 @@ func (o *IO) Waiting() (ns uint64, ok bool) {
 		return o.Issued - begin, true
 	}
 	return 0, false
+}
+
+// Requeued is the part of the device's phase until the driver had the request for the last time,
+// in ns; ok is false where it was not given back, or that is not known.
+func (o *IO) Requeued() (ns uint64, ok bool) {
+	if o.Reissued == 0 || o.Issued == 0 || o.Reissued < o.Issued || o.Completed != 0 && o.Completed < o.Reissued {
+		return 0, false
+	}
+	return o.Reissued - o.Issued, true
 }
 
 // Backwards says that an instant lies before one that it must follow.

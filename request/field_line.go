@@ -147,6 +147,13 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return integer(uint64(l.Requeues)) },
 	},
 	{
+		Info{ID: "requeue_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "RQ(ms)", Scale: inMS, Right: true, Width: 8, Priority: 16, Help: "Part of device_ns until it was issued for the last time, which btt has in I2D; unknown where it was not given back, and of live requests, whose last issue is not kept."},
+		func(l Line) snapshot.Value {
+			ns, ok := l.Requeued()
+			return integerIf(ok && !l.Backwards(), ns)
+		},
+	},
+	{
 		Info{ID: "split", Kind: snapshot.Boolean, Title: "SPLIT", Width: 5, Priority: 15, Help: "It is a part of a bio that was too large."},
 		func(l Line) snapshot.Value { return flag(l, event.IOSplit) },
 	},

@@ -130,6 +130,10 @@ func countFields() []Field[NamedRow] {
 		},
 		count("merged", "", 0, "Bios beyond the first of each request.", func(r *Row) uint64 { return r.Merged }),
 		count("requeues", "", 0, "Times a driver gave a request back to be issued again.", func(r *Row) uint64 { return r.Requeues }),
+		Field[NamedRow]{
+			Info{ID: "requeue_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Help: "Part of the time in driver and device until the last issue of requests that were given back, of all of them: without it that is btt's D2C. Unknown where none was, and of live requests, whose last issue is not kept."},
+			func(r NamedRow) snapshot.Value { return integerIf(r.Requeued.Count > 0, r.Requeued.NS) },
+		},
 		count("splits", "", 0, "Requests that are a part of a bio that was too large.", func(r *Row) uint64 { return r.Splits }),
 		count("uncharged", "UNCHARGED", 86, "Requests that write back what others dirtied, of a file system or under a version of cgroups that cannot charge that to theirs: the cgroup is that of the thread that writes, the process is who dirtied it.", func(r *Row) uint64 { return r.Uncharged }),
 		count("errors", "ERRORS", 87, "Requests that failed.", func(r *Row) uint64 { return r.Errors }),

@@ -76,6 +76,7 @@ type Sum struct {
 	Errors    uint64
 	Merged    uint64 // bios beyond the first of each
 	Requeues  uint64
+	Requeued  Span   // until the last issue of those that were given back, where it is known
 	Uncharged uint64 // written back, and not charged to the cgroup of whoever dirtied it
 	Splits    uint64 // requests that are a part of a larger bio
 
@@ -136,6 +137,9 @@ func (s *Sum) times(o *event.IO) {
 		s.Backwards++
 		return
 	}
+	if ns, ok := o.Requeued(); ok {
+		s.Requeued.Add(ns)
+	}
 	for p := range event.Phases {
 		if ns, ok := o.Phase(p); ok {
 			s.Phases[p].Add(ns)
@@ -163,6 +167,7 @@ func (s *Sum) Merge(other *Sum) {
 	s.Merged += other.Merged
 	s.Requeues += other.Requeues
 	s.Splits += other.Splits
+	s.Requeued.Merge(other.Requeued)
 	s.Uncharged += other.Uncharged
 	s.Sequential += other.Sequential
 	s.Placed += other.Placed
