@@ -22,13 +22,13 @@ import (
 
 // blockCmd tells of block requests, one by one or in sum, live or from a recording.
 type blockCmd struct {
-	For      time.Duration `help:"Watch for this long, then end." placeholder:"10s"`
+	For      length        `help:"Watch for this long, then end." placeholder:"10s"`
 	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
 	Victim   string        `help:"Tell who had the device while requests of this process were slow, with --summary: its pid, or its threads' name." placeholder:"PID|NAME"`
 	Slow     time.Duration `help:"Which of the victim's requests are slow; by default the slowest tenth." placeholder:"10ms"`
 	Import   *string       `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
-	Interval time.Duration `help:"Width of a column of the heat map." default:"1s"`
+	Interval length        `help:"Width of a column of the heat map." default:"1s"`
 
 	Device   *string       `help:"Only requests of this disk or partition." placeholder:"NAME"`
 	Pid      []uint32      `help:"Only requests for these processes."`
@@ -62,14 +62,12 @@ type blockCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *blockCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--max-time": c.MaxTime, "--slow": c.Slow} {
+	for name, d := range map[string]time.Duration{"--min": c.Min, "--max-time": c.MaxTime, "--slow": c.Slow} {
 		if d < 0 {
 			return fmt.Errorf("%s is negative", name)
 		}
 	}
 	switch {
-	case c.Interval == 0:
-		return errors.New("--interval is 0")
 	case c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0:
 		return fmt.Errorf("--buffer: %d is no power of two from 4 KiB on", c.Buffer)
 	case c.MaxRate == 0:

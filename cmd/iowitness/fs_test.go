@@ -382,6 +382,8 @@ func TestFSBadInput(t *testing.T) {
 		{[]string{"/no/such/mount"}, exitError, "there is no"},
 		{[]string{"--compare", "/"}, exitUsage, "give two mount points"},
 		{[]string{"--interval", "1ms"}, exitUsage, "at least 10ms"},
+		{[]string{"--interval", "0"}, exitUsage, "a duration of 0"},
+		{[]string{"--for", "0s"}, exitUsage, "a duration of 0"},
 		{[]string{"--top=-5"}, exitUsage, "cannot be negative"},
 		{[]string{"--via", "magic"}, exitUsage, "no means"},
 		{[]string{"--via", "kmod", "--for", "1s"}, exitUnsupported, "only by tp_btf or raw_tp"},

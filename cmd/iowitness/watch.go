@@ -157,7 +157,7 @@ func (e *ending) by(length time.Duration) time.Time {
 // watch closes interval after interval, shows each in the live view, and all of
 // them together at the end.
 func (c *watchCmd) watch(s *session, view view, end *ending) error {
-	defer end.after(c.For, c.MaxTime)()
+	defer end.after(c.For.duration(), c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (c *watchCmd) bounds() guardOptions {
 
 func (c *watchCmd) interval() time.Duration {
 	if c.Interval > 0 {
-		return c.Interval
+		return c.Interval.duration()
 	}
 	return defaultInterval
 }
