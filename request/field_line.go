@@ -81,7 +81,7 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return text(l.Kind().String()) },
 	},
 	{
-		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 10, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3, or the path that a disk with several took, as in: nvme0n1 via nvme0c0n1."},
+		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 12, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3, or the path that a disk with several took, as in: nvme0n1 via nvme0c0n1."},
 		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Dev) },
 	},
 	{

@@ -63,6 +63,21 @@ func TestDefaultLines(t *testing.T) {
 	}
 }
 
+// Where a terminal is narrow names are cut before columns go, and the latency stays to the last.
+func TestNarrowLinesKeepTheLatency(t *testing.T) {
+	for width, want := range map[int]string{
+		110: "TIME(s) COMM PID TYPE DEV SECTOR BYTES LAT(ms) QUE(ms) DEV(ms) FILE",
+		80:  "TIME(s) COMM PID TYPE DEV BYTES LAT(ms) DEV(ms)",
+		60:  "TIME(s) COMM PID TYPE DEV LAT(ms)",
+		40:  "COMM PID DEV LAT(ms)",
+	} {
+		header, _, _ := strings.Cut(listed(t, nil, requesttest.NewNames(), LineOptions{Options: Options{Width: width}}), "\n")
+		if got := strings.Join(strings.Fields(header), " "); got != want {
+			t.Errorf("%d columns: %q, not %q", width, got, want)
+		}
+	}
+}
+
 func TestLinesFitAnyWidth(t *testing.T) {
 	hostile, names := requesttest.Hostile()
 	for _, list := range [][]event.IO{requesttest.Requests(), hostile} {
