@@ -101,8 +101,9 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 		replaceTaskStorage(spec)
 	}
 	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsFsStack{}}
+	f.notes = []string{notCalls}
 	if programs["enter"] != enterWithVMA {
-		f.notes = []string{withoutMsync}
+		f.notes = append(f.notes, withoutMsync)
 	}
 	defer func() {
 		if err != nil {

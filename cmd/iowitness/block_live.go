@@ -92,8 +92,8 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	if err := r.witness.Start(); err != nil {
 		return err
 	}
-	if text.Inspect(s.err, os.Getenv).IsTerminal && (c.Summary || c.Json || c.Csv || c.Output != "") {
-		fmt.Fprintln(s.err, "iowitness: watching block requests; Ctrl-C ends it")
+	if c.Summary || c.Json || c.Csv || !text.Inspect(out, os.Getenv).IsTerminal {
+		end.announce(s.err, "block requests")
 	}
 	for r.failed == nil && !end.reached() {
 		if err := r.interval(end); err != nil {

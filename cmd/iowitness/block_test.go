@@ -344,6 +344,28 @@ func TestBlockSummaryTellsWhoSharedTheDevice(t *testing.T) {
 	}
 }
 
+// TestWhatRunsSilentlySaysSo: to a person at a terminal, of output that goes elsewhere or comes at the end.
+func TestWhatRunsSilentlySaysSo(t *testing.T) {
+	lab.NeedRoot(t)
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("script is not installed")
+	}
+	for args, what := range map[string]string{
+		"block --json --for 1s > /dev/null":    "watching block requests until ",
+		"block --csv --for 1s > /dev/null":     "watching block requests until ",
+		"block --summary --for 1s > /dev/null": "watching block requests until ",
+		"fs --json --for 1s > /dev/null":       "watching calls to file systems until ",
+		"--json --for 1s > /dev/null":          "watching waits until ",
+	} {
+		if r := runCmd(t, exec.Command("script", "-qec", binary+" "+args, "/dev/null")); !strings.Contains(r.out, what) {
+			t.Errorf("%s: %q", args, r.out)
+		}
+	}
+	if r := runIt(t, "block", "--json", "--for", "300ms"); strings.Contains(r.err, "watching") {
+		t.Errorf("where nobody looks: %s", r.err)
+	}
+}
+
 // TestBlockRefusesInOneSentence: each mistake has its sentence and status.
 func TestBlockRefusesInOneSentence(t *testing.T) {
 	lab.NeedRoot(t)

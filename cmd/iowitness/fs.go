@@ -91,7 +91,7 @@ func (c *fsCmd) Run(s *streams) error {
 		return errors.Join(exitStatus(exitSignal+int(syscall.SIGINT)), session.close())
 	}
 	end.call(session.fs.Interrupt)
-	return errors.Join(c.watch(session, c.newView(out), end), session.close())
+	return errors.Join(c.watch(session, c.newView(out), end, s.err), session.close())
 }
 
 func (c *fsCmd) openOutput(s *streams) (*os.File, error) {
@@ -109,10 +109,13 @@ func (c *fsCmd) interval() time.Duration {
 }
 
 // watch closes interval after interval, shows each in the live view, and all together at the end.
-func (c *fsCmd) watch(s *fsSession, view fsView, end *ending) error {
+func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File) error {
 	defer end.after(c.For.duration(), c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
+	}
+	if !view.each {
+		end.announce(messages, "calls to file systems")
 	}
 	all := filesystem.NewAccumulator(s.names)
 	for begin := s.opened; !end.reached() && !s.guard.stopped; {

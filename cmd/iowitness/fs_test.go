@@ -371,6 +371,29 @@ func TestOtherFileSystemsAreNotCounted(t *testing.T) {
 	}
 }
 
+// TestFSSaysWhatIsNoCall: what is read through a mapping is not told, and that is said.
+func TestFSSaysWhatIsNoCall(t *testing.T) {
+	_, dir := mounted(t, ext4Plain)
+	file := filepath.Join(dir, "mapped")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab.DropCaches(t)
+	r := watchFS(t, dir)
+	child := lab.Workload{Name: "mmap", Args: []string{file}}.Start(t)
+	child.Go()
+	child.Wait()
+	doc := r.end()
+	for _, f := range doc.Files {
+		if f.File == file && f.Operation == "read" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if notes := strings.Join(doc.Notes, "; "); !strings.Contains(notes, "mappings") || !strings.Contains(notes, "io_uring") {
+		t.Errorf("nothing is said of it: %s", notes)
+	}
+}
+
 func TestFSBadInput(t *testing.T) {
 	lab.NeedRoot(t)
 	for _, c := range []struct {
