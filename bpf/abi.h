@@ -327,6 +327,7 @@ enum loss {
 	LOSS_RING_IO,		/* records that found the ring full */
 	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
+	LOSS_IO_RATIO,		/* records not made, as only one in a number is */
 	LOSSES,
 };
 

@@ -25,6 +25,7 @@ const volatile __u32 filter_ops = 0;		/* a bit for each operation; 0: all */
 const volatile __u64 filter_ns = 0;		/* shorter requests are left out */
 const volatile __u64 filter_bytes = 0;		/* and smaller ones */
 
+volatile __u32 io_ratio = 1;			/* of the requests one in so many is told */
 volatile __u64 iomap_dio_bio_end_io = 0;	/* the function's address; 0: not known */
 
 /* Read as the means lets us. */
@@ -175,7 +176,7 @@ struct block_cpu {
 	__u64 context;
 	__u64 sector;
 	__u32 disk;
-	__u32 pad;
+	__u32 turn;		/* of those that are told or left out by io_ratio */
 };
 
 struct {

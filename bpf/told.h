@@ -127,6 +127,10 @@ SUBPROGRAM int send(struct io_life *life, struct block_cpu *cpu)
 
 	if (!cpu)
 		return 0;
+	if (io_ratio > 1 && cpu->turn++ % io_ratio) {
+		lose(LOSS_IO_RATIO, 1, 0);
+		return 0;
+	}
 	if (cpu->epoch != now_epoch) {
 		cpu->epoch = now_epoch;
 		cpu->spent = 0;

@@ -39,7 +39,7 @@ type blockBlockCpu struct {
 	Context   uint64
 	Sector    uint64
 	Disk      uint32
-	Pad       uint32
+	Turn      uint32
 }
 
 type blockDirtied struct {
@@ -275,6 +275,7 @@ const (
 	blockVarHasStacked         = "has_stacked"
 	blockVarIncludeSelf        = "include_self"
 	blockVarIoBudget           = "io_budget"
+	blockVarIoRatio            = "io_ratio"
 	blockVarIoRecordLayout     = "io_record_layout"
 	blockVarIoWaitRecordLayout = "io_wait_record_layout"
 	blockVarIomapDioBioEndIo   = "iomap_dio_bio_end_io"
@@ -408,6 +409,7 @@ type blockVariableSpecs struct {
 	HasStacked         *ebpf.VariableSpec `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	IoBudget           *ebpf.VariableSpec `ebpf:"io_budget"`
+	IoRatio            *ebpf.VariableSpec `ebpf:"io_ratio"`
 	IoRecordLayout     *ebpf.VariableSpec `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.VariableSpec `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.VariableSpec `ebpf:"iomap_dio_bio_end_io"`
@@ -502,6 +504,7 @@ type blockVariables struct {
 	HasStacked         *ebpf.Variable `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	IoBudget           *ebpf.Variable `ebpf:"io_budget"`
+	IoRatio            *ebpf.Variable `ebpf:"io_ratio"`
 	IoRecordLayout     *ebpf.Variable `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.Variable `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.Variable `ebpf:"iomap_dio_bio_end_io"`

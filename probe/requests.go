@@ -227,6 +227,9 @@ func (w *Requests) Start() error {
 	return errors.Join(w.live(w.options.Silence, 0), w.set("epoch", w.epoch))
 }
 
+// SetRatio says that of the requests one in so many is told from now on; sums stay whole.
+func (w *Requests) SetRatio(ratio uint32) error { return w.set("io_ratio", max(ratio, 1)) }
+
 // Pause closes the gate. Requests under way are completed unseen.
 func (w *Requests) Pause() error { return w.set("epoch", uint32(0)) }
 

@@ -49,6 +49,7 @@ type blockCmd struct {
 
 	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two, by default 8192." default:"8192"`
 	MaxRate     uint32        `help:"Lines a second for each CPU at most, by default 20,000; those beyond are counted." default:"20000" placeholder:"N"`
+	MaxCost     float64       `help:"Percent of one CPU that witnessing may cost before only one in some requests is listed, then it detaches; 0: no limit." default:"25" placeholder:"PERCENT"`
 	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via         string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
@@ -70,6 +71,8 @@ func (c *blockCmd) Validate() error {
 	switch {
 	case c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0:
 		return fmt.Errorf("--buffer: %d is no power of two from 4 KiB on", c.Buffer)
+	case c.MaxCost < 0:
+		return errors.New("--max-cost is negative")
 	case c.MaxRate == 0:
 		return errors.New("--max-rate is 0")
 	case c.Heatmap && !c.Summary:

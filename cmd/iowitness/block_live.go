@@ -32,6 +32,7 @@ type requestSession struct {
 	sums    *request.Collector
 	opened  time.Time
 	notes   []string
+	guard   *sideGuard
 	victim  *request.Victim // nil: nobody is asked for
 	charged bool            // writeback, to the cgroup of whoever dirtied it
 	told    uint64
@@ -95,7 +96,9 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	if c.Summary || c.Json || c.Csv || !text.Inspect(out, os.Getenv).IsTerminal {
 		end.announce(s.err, "block requests")
 	}
-	for r.failed == nil && !end.reached() {
+	r.guard = newRequestGuard(r.witness, !c.Summary, c.MaxCost, r.names.base.facts.BPFStats == kernel.On)
+	defer r.guard.meter.close()
+	for r.failed == nil && !end.reached() && !r.guard.stopped {
 		if err := r.interval(end); err != nil {
 			return err
 		}
@@ -103,7 +106,10 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	if err := r.witness.Detach(); err != nil {
 		return err
 	}
-	return r.finish(s, out)
+	if err := r.finish(s, out); err != nil || !r.guard.stopped {
+		return err
+	}
+	return errTooCostly
 }
 
 // clockNow relates the kernel side's instants to the time of day.
@@ -120,10 +126,8 @@ func (r *requestSession) interval(end *ending) error {
 			return err
 		}
 	}
-	if closed, err := r.witness.Heartbeat(); err != nil {
+	if err := r.guard.tick(); err != nil {
 		return err
-	} else if closed {
-		r.note("nobody read for some seconds: the kernel side stopped until then, and requests of that time are missing")
 	}
 	r.names.age()
 	if r.sums != nil {
@@ -216,6 +220,7 @@ func (r *requestSession) noteUncharged(requests uint64) {
 
 // finish tells what is left, and what went missing.
 func (r *requestSession) finish(s *streams, out *os.File) error {
+	r.notes = append(r.notes, r.guard.said...)
 	if err := r.gather(time.Unix(1, 0)); err != nil {
 		return err
 	}

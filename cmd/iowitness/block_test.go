@@ -208,7 +208,7 @@ func TestLostLinesAreCountedExactly(t *testing.T) {
 		child := lab.Workload{Name: "threads", Args: []string{device.Path, strconv.Itoa(threads), strconv.Itoa(each)}}.Start(t)
 		child.Go()
 		child.Wait()
-	}, "--csv", "--device", device.Name, "--buffer", "16", "--op", "read")
+	}, "--csv", "--device", device.Name, "--buffer", "16", "--op", "read", "--max-cost", "0")
 	records, err := stdcsv.NewReader(strings.NewReader(r.out)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
