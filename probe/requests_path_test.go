@@ -30,6 +30,9 @@ func TestPathsAreToldWithTheirDisk(t *testing.T) {
 			if asked != "all" && engine != "psync" {
 				continue
 			}
+			if engine == "io_uring" && lab.GuestLine() == "5.10" {
+				continue // where a disk cannot be asked without waiting, kernel threads of its own submit there
+			}
 			t.Run(asked+"/"+engine, func(t *testing.T) {
 				w := openRequests(t, RequestOptions{Records: true, Sums: true, Dev: dev, Address: symbolAddress(t)})
 				truth := lab.Fio(t, head.Path, "--ioengine="+engine, "--iodepth=8", "--numjobs=2", "--size=32m", "--io_size=256k")

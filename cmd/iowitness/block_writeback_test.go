@@ -62,6 +62,9 @@ func TestWritebackIsChargedOrSaidNotToBe(t *testing.T) {
 		charged bool
 	}{"ordered": {"", charges}, "data=journal": {"data=journal", false}} {
 		t.Run(name, func(t *testing.T) {
+			if name == "data=journal" && lab.GuestLine() == "5.10" {
+				t.Skip("there such data is written as blocks of the device, of which no file is known")
+			}
 			lines, cgroup, foot, uncharged := writtenBack(t, test.options)
 			t.Logf("charged %v: %d lines, %d uncharged in the summary; %s", test.charged, len(lines), uncharged, foot)
 			for _, l := range lines {
