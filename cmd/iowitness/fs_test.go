@@ -175,7 +175,7 @@ func (r *fsRun) end() fsDocument {
 	return d
 }
 
-// TestEachFileSystemIsToldAsTheWorkloadKnowsIt: counts, bytes, times, names and parts.
+// TestEachFileSystemIsToldAsTheWorkloadKnowsIt (case H5): counts, bytes, times, names and parts.
 func TestEachFileSystemIsToldAsTheWorkloadKnowsIt(t *testing.T) {
 	lab.NeedRoot(t)
 	for _, k := range eachFS {
