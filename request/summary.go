@@ -44,9 +44,9 @@ type Summary struct {
 	Ops        []Row
 	Issuers    []Sharing
 	Heat       *Heat
-	Findings  []Finding
-	Victim *Suffering // nil: nobody was asked for
-	Folded     uint64 // requests whose process, cgroup and file are not told apart
+	Findings   []Finding
+	Victim     *Suffering // nil: nobody was asked for
+	Folded     uint64     // requests whose process, cgroup and file are not told apart
 }
 
 // Sharing is who shared a disk or a partition, the one with most of the time in it first.
