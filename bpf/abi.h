@@ -206,8 +206,11 @@ enum io_flag {
 	IO_SEQUENTIAL = 1 << 1,	/* begins where the one before ended */
 	IO_SPLIT = 1 << 2,	/* a part of a bio that was too large */
 	IO_DIRTIED = 1 << 3,	/* the owner dirtied the pages, the carrier writes them */
-	IO_STARTED = 1 << 6,	/* counted as started */
 	IO_INHERITED = 1 << 5,	/* the owner is that of the bio that it was made from, on the device above */
+	IO_STARTED = 1 << 6,	/* counted as started */
+	IO_PASSED = 1 << 7,	/* the bio itself came down from top, which has none of its own */
+	IO_DEV_ABOVE = 1 << 8,	/* dev is of top, and not of disk */
+	IO_UNCHARGED = 1 << 9,	/* written back for others, but the cgroup is not theirs */
 };
 
 enum io_phase {
@@ -263,8 +266,8 @@ struct io_key {
 	__u32 dev, disk;
 	__u32 tgid;
 	__u16 op;
-	__u16 flags;		/* IO_BIO or none */
-	__u32 pad;
+	__u16 flags;		/* of IO_BIO, IO_PASSED, IO_DEV_ABOVE and IO_UNCHARGED */
+	__u32 top;		/* of what was passed on */
 };
 
 struct phase_sum {
@@ -331,6 +334,7 @@ enum loss {
 	LOSS_RING_IO,		/* records that found the ring full */
 	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
+	LOSS_IO_RATIO,		/* records not made, as only one in a number is */
 	/* Of calls of functions: */
 	LOSS_FRAMES,		/* not counted: no memory for their thread's state, or too deeply nested */
 	LOSS_CALL_OUT,		/* not counted: no memory for what was read at entry */

@@ -18,6 +18,7 @@ const volatile bool bio_comes_second = false;	/* tracepoints of bios have the qu
 const volatile bool with_records = true;	/* each request is told */
 const volatile bool with_sums = true;		/* requests are summed up */
 const volatile bool with_files = true;
+const volatile bool charges_writeback = true;	/* to cgroups, where the file system does */
 const volatile bool with_waits = false;		/* the thread that a completion wakes is told */
 const volatile __u32 io_budget = 20000;		/* request records per CPU and interval */
 const volatile __u32 filter_dev = 0;		/* a partition or a whole disk */
@@ -25,6 +26,7 @@ const volatile __u32 filter_ops = 0;		/* a bit for each operation; 0: all */
 const volatile __u64 filter_ns = 0;		/* shorter requests are left out */
 const volatile __u64 filter_bytes = 0;		/* and smaller ones */
 
+volatile __u32 io_ratio = 1;			/* of the requests one in so many is told */
 volatile __u64 iomap_dio_bio_end_io = 0;	/* the function's address; 0: not known */
 
 /* Read as the means lets us. */
@@ -79,7 +81,7 @@ struct above {
 	__u32 file_dev;
 	__u16 file_source, file_is_bdev;
 	__u32 disk;
-	__u32 pad;
+	__u32 flags;		/* IO_UNCHARGED or none */
 };
 
 /* Not a place, but the list of pages of a bio, which the bios that are made of it share. */
@@ -114,7 +116,8 @@ struct known_inode {
 	__u64 address;
 	__u64 ino;
 	__u32 dev;
-	__u32 is_bdev;
+	__u16 is_bdev;
+	__u16 charges;		/* writeback, to the cgroup of whoever dirtied it */
 };
 
 struct {
@@ -152,7 +155,7 @@ struct block_cpu {
 	__u64 context;
 	__u64 sector;
 	__u32 disk;
-	__u32 pad;
+	__u32 turn;		/* of those that are told or left out by io_ratio */
 };
 
 struct {

@@ -29,7 +29,7 @@ INLINE void note_above(struct bio *bio, struct io_life *life)
 	struct above above = {
 		.owner = life->owner, .cgroup = life->cgroup, .ino = life->ino,
 		.file_dev = life->file_dev, .file_source = life->file_source, .file_is_bdev = life->file_is_bdev,
-		.disk = life->disk,
+		.disk = life->disk, .flags = life->flags & IO_UNCHARGED,
 	};
 
 	has_stacked = true;
@@ -55,7 +55,7 @@ INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
 	life->file_source = above->file_source;
 	life->file_is_bdev = above->file_is_bdev;
 	life->top = top;
-	life->flags |= IO_INHERITED;
+	life->flags |= IO_INHERITED | above->flags;
 }
 
 INLINE void count_start(struct io_life *life)
@@ -143,6 +143,24 @@ INLINE void queue_bio(struct bio *bio)
 	}
 }
 
+/* The same bio goes down, as to a path of a disk: the device above has none of its own any more. */
+INLINE void pass_on(struct bio *bio, struct io_life *life, __u32 from_dev)
+{
+	__u32 dev = dev_of_bio(bio), disk = number_of(disk_of_bio(bio));
+
+	forget_above(bio, life);
+	if (!(life->flags & IO_PASSED))
+		life->top = from_dev;
+	life->flags &= ~IO_BIO;
+	life->flags |= IO_PASSED;
+	life->issued = 0;
+	if (dev == disk)
+		life->flags |= IO_DEV_ABOVE;
+	else
+		life->dev = dev;
+	life->disk = disk;
+}
+
 /* A bio is made from another on the device above, or goes from a partition to its disk. */
 INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
 {
@@ -150,21 +168,16 @@ INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
 	struct io_life *before, *life;
 	struct above *above;
 
-	if (!epoch)
-		return;
-	above = bpf_map_lookup_elem(&stacked, &at);
-	if (!above)
+	if (!epoch || !has_stacked)
 		return;
 	before = find_life(bio);
 	if (before && before->queued && before->disk == from_dev) {
-		/* The same bio goes down: the device above has none of its own any more. */
-		before->top = from_dev;
-		before->flags &= ~IO_BIO;
-		before->issued = 0;
-		before->dev = dev_of_bio(bio);
-		before->disk = number_of(disk_of_bio(bio));
+		pass_on(bio, before, from_dev);
 		return;
 	}
+	above = bpf_map_lookup_elem(&stacked, &at);
+	if (!above)
+		return;
 	life = new_life(bio);
 	if (life)
 		inherit(life, above, from_dev);
@@ -251,7 +264,8 @@ INLINE void begin_device(struct io_life *life, struct request *rq, struct disk *
 	life->bytes = GET(rq, __data_len);
 	life->depth = disk->depth > 0 ? disk->depth : 1;
 	life->cpu = bpf_get_smp_processor_id();
-	if (!life->dev)
+	/* Until 5.12 a bio has lost its partition when it is queued. */
+	if (!life->dev || (bpf_core_field_exists(((struct bio___bi_disk *)0)->bi_disk) && life->dev == life->disk))
 		life->dev = request_dev(rq);
 	writes = life->op & 1;
 	end = life->sector + (life->bytes >> 9);

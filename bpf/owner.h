@@ -128,25 +128,30 @@ SUBPROGRAM int tell_file(struct inode *inode, struct dentry *dentry)
 	return 0;
 }
 
-/* inode and file: typed, or an address that was read, which the verifier takes for a number. */
-INLINE void put_inode_of(struct io_life *life, struct inode *inode, __u64 ino, struct file *file, enum file_source source)
+/*
+ * Gives whether the file system can have writeback charged to cgroups. inode and file:
+ * typed, or an address that was read, which the verifier takes for a number.
+ */
+INLINE bool put_inode_of(struct io_life *life, struct inode *inode, __u64 ino, struct file *file, enum file_source source)
 {
 	__u32 low = low_half(inode), slot = (low >> 6 ^ low >> 14) & (INODES - 1);
 	struct known_inode *known = bpf_map_lookup_elem(&known_inodes, &slot);
 
 	if (!known)
-		return;
+		return true;
 	if (known->address != (__u64)inode || known->ino != ino) {
 		known->address = (__u64)inode;
 		known->ino = ino;
 		known->is_bdev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
 		known->dev = known->is_bdev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+		known->charges = BPF_CORE_READ(inode, i_sb, s_iflags) & SB_I_CGROUPWB;
 		tell_file(inode, file ? BPF_CORE_READ(file, f_path.dentry) : NULL);
 	}
 	life->ino = ino;
 	life->file_is_bdev = known->is_bdev;
 	life->file_dev = known->dev;
 	life->file_source = source;
+	return known->charges;
 }
 
 #define REG(regs, reg) (direct ? (regs)->reg : BPF_CORE_READ(regs, reg))
@@ -210,19 +215,27 @@ INLINE __u64 bio_cgroup(struct bio *bio)
 	return typed ? blkg->blkcg->css.cgroup->kn->id : BPF_CORE_READ(blkg, blkcg, css.cgroup, kn, id);
 }
 
+INLINE bool is_kernel_thread(void)
+{
+	return BPF_CORE_READ(this_task(), flags) & PF_KTHREAD;
+}
+
 /* The file whose pages a bio moves, and who dirtied them. */
 SUBPROGRAM int put_cached_file(struct io_life *life, struct inode *inode, __u64 ino, __u32 bytes)
 {
 	struct dirtied *dirtied;
+	bool charged;
 
-	put_inode_of(life, inode, ino, NULL, FILE_FOLIO);
+	charged = put_inode_of(life, inode, ino, NULL, FILE_FOLIO) && charges_writeback;
 	if ((life->op & REQ_OP_MASK) != REQ_OP_WRITE || life->file_is_bdev)
 		return 0;
 	dirtied = find_dirtied(inode, ino, false);
-	if (!dirtied)
-		return 0;
-	life->owner = *take_dirtier(dirtied, bytes >> 12);
-	life->flags |= IO_DIRTIED;
+	if (dirtied) {
+		life->owner = *take_dirtier(dirtied, bytes >> 12);
+		life->flags |= IO_DIRTIED;
+	}
+	if (!charged && (dirtied ? life->owner.tgid != life->carrier.tgid : is_kernel_thread()))
+		life->flags |= IO_UNCHARGED;
 	return 0;
 }
 

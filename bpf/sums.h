@@ -62,7 +62,7 @@ INLINE struct sum_slot *sum_slot_of(struct io_key *key)
 	mix = mixed(mix ^ mix >> 32, key->ino);
 	mix = mixed(mix ^ mix >> 32, (__u64)key->tgid << 32 | key->dev);
 	mix = mixed(mix ^ mix >> 32, (__u64)key->file_dev << 32 | key->disk);
-	mix = mixed(mix ^ mix >> 32, key->op << 16 | key->flags);
+	mix = mixed(mix ^ mix >> 32, (__u64)key->top << 32 | key->op << 16 | key->flags);
 	slot = mix >> 32 & (sum_slots - 1);
 	return bpf_map_lookup_elem(&slot_sums, &slot);
 }
@@ -70,7 +70,7 @@ INLINE struct sum_slot *sum_slot_of(struct io_key *key)
 INLINE bool same_key(struct io_key *a, struct io_key *b)
 {
 	return a->cgroup == b->cgroup && a->ino == b->ino && a->tgid == b->tgid && a->dev == b->dev &&
-	       a->disk == b->disk && a->file_dev == b->file_dev && a->op == b->op && a->flags == b->flags;
+	       a->disk == b->disk && a->file_dev == b->file_dev && a->op == b->op && a->flags == b->flags && a->top == b->top;
 }
 
 SUBPROGRAM struct io_sum *sum_elsewhere(struct io_life *life, struct io_key *key)
@@ -99,7 +99,8 @@ INLINE struct io_sum *sum_of(struct io_life *life)
 {
 	struct io_key key = {
 		.cgroup = life->cgroup, .ino = life->ino, .file_dev = life->file_dev, .dev = life->dev, .disk = life->disk,
-		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & IO_BIO,
+		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & (IO_BIO | IO_PASSED | IO_DEV_ABOVE | IO_UNCHARGED),
+		.top = life->flags & IO_PASSED ? life->top : 0,
 	};
 	struct sum_slot *slot = sum_slot_of(&key);
 

@@ -13,6 +13,10 @@ SUBPROGRAM int send(struct io_life *life, struct block_cpu *cpu)
 
 	if (!cpu)
 		return 0;
+	if (io_ratio > 1 && cpu->turn++ % io_ratio) {
+		lose(LOSS_IO_RATIO, 1, 0);
+		return 0;
+	}
 	if (cpu->epoch != now_epoch) {
 		cpu->epoch = now_epoch;
 		cpu->spent = 0;
@@ -52,7 +56,8 @@ INLINE bool wants(struct io_life *life)
 
 	if (!include_self && tgid == self_tgid)
 		return false;
-	if (filter_dev && life->dev != filter_dev && life->disk != filter_dev)
+	if (filter_dev && life->dev != filter_dev && life->disk != filter_dev &&
+	    !(life->flags & IO_PASSED && life->top == filter_dev))
 		return false;
 	if (filter_tgid && !bpf_map_lookup_elem(&wanted_tgids, &tgid))
 		return false;
@@ -176,7 +181,8 @@ INLINE void complete_bio(struct bio *bio)
 	if (!epoch)
 		return;
 	life = find_life(bio);
-	if (!life)
+	/* Of a disk with paths the driver tells the bio's end before that of its request. */
+	if (!life || (life->flags & IO_PASSED && life->issued))
 		return;
 	if (life->flags & IO_BIO) {
 		life->completed = bpf_ktime_get_ns();

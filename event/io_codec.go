@@ -20,9 +20,10 @@ type IOKey struct {
 	Ino       uint64
 	FileDev   Dev
 	Dev, Disk Dev
+	Top       Dev // of what was passed on from there; else 0
 	PID       uint32
 	Op        uint8
-	Bio       bool // of bios on a stacked device
+	Flags     IOFlags // of IOBio, IOPassed, IODevAbove and IOUncharged
 }
 
 // PhaseSum adds up a phase of requests.
@@ -99,8 +100,8 @@ func (c *codec) ioKey(k *IOKey) {
 	c.u32(&k.PID)
 	c.u16(&op)
 	c.u16(&flags)
-	c.skip(4)
-	k.Op, k.Bio = uint8(op), IOFlags(flags)&IOBio != 0
+	c.u32((*uint32)(&k.Top))
+	k.Op, k.Flags = uint8(op), IOFlags(flags)
 }
 
 // knownPlace is the bit of requests of which it is known whether they are sequential, beside

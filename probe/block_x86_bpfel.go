@@ -27,7 +27,7 @@ type blockAbove struct {
 	FileSource uint16
 	FileIsBdev uint16
 	Disk       uint32
-	Pad        uint32
+	Flags      uint32
 }
 
 type blockBlockCpu struct {
@@ -39,7 +39,7 @@ type blockBlockCpu struct {
 	Context   uint64
 	Sector    uint64
 	Disk      uint32
-	Pad       uint32
+	Turn      uint32
 }
 
 type blockDirtied struct {
@@ -107,7 +107,7 @@ type blockIoKey struct {
 	Tgid    uint32
 	Op      uint16
 	Flags   uint16
-	Pad     uint32
+	Top     uint32
 }
 
 type blockIoLife struct {
@@ -184,7 +184,8 @@ type blockKnownInode struct {
 	Address uint64
 	Ino     uint64
 	Dev     uint32
-	IsBdev  uint32
+	IsBdev  uint16
+	Charges uint16
 }
 
 type blockLifeSlot struct {
@@ -265,6 +266,7 @@ const (
 	blockProgRemapTpBtf        = "remap_tp_btf"
 	blockProgRequeueRawTp      = "requeue_raw_tp"
 	blockProgRequeueTpBtf      = "requeue_tp_btf"
+	blockProgResolve           = "resolve"
 	blockProgSleepRawTp        = "sleep_raw_tp"
 	blockProgSleepTpBtf        = "sleep_tp_btf"
 	blockProgSplitRawTp        = "split_raw_tp"
@@ -273,6 +275,7 @@ const (
 	blockProgWakeTpBtf         = "wake_tp_btf"
 	blockVarAliveUntil         = "alive_until"
 	blockVarBioComesSecond     = "bio_comes_second"
+	blockVarChargesWriteback   = "charges_writeback"
 	blockVarDisks              = "disks"
 	blockVarEpoch              = "epoch"
 	blockVarFdArgument         = "fd_argument"
@@ -290,6 +293,7 @@ const (
 	blockVarHasStacked         = "has_stacked"
 	blockVarIncludeSelf        = "include_self"
 	blockVarIoBudget           = "io_budget"
+	blockVarIoRatio            = "io_ratio"
 	blockVarIoRecordLayout     = "io_record_layout"
 	blockVarIoWaitRecordLayout = "io_wait_record_layout"
 	blockVarIomapDioBioEndIo   = "iomap_dio_bio_end_io"
@@ -373,6 +377,7 @@ type blockProgramSpecs struct {
 	RemapTpBtf       *ebpf.ProgramSpec `ebpf:"remap_tp_btf"`
 	RequeueRawTp     *ebpf.ProgramSpec `ebpf:"requeue_raw_tp"`
 	RequeueTpBtf     *ebpf.ProgramSpec `ebpf:"requeue_tp_btf"`
+	Resolve          *ebpf.ProgramSpec `ebpf:"resolve"`
 	SleepRawTp       *ebpf.ProgramSpec `ebpf:"sleep_raw_tp"`
 	SleepTpBtf       *ebpf.ProgramSpec `ebpf:"sleep_tp_btf"`
 	SplitRawTp       *ebpf.ProgramSpec `ebpf:"split_raw_tp"`
@@ -408,6 +413,7 @@ type blockMapSpecs struct {
 type blockVariableSpecs struct {
 	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
 	BioComesSecond     *ebpf.VariableSpec `ebpf:"bio_comes_second"`
+	ChargesWriteback   *ebpf.VariableSpec `ebpf:"charges_writeback"`
 	Disks              *ebpf.VariableSpec `ebpf:"disks"`
 	Epoch              *ebpf.VariableSpec `ebpf:"epoch"`
 	FdArgument         *ebpf.VariableSpec `ebpf:"fd_argument"`
@@ -425,6 +431,7 @@ type blockVariableSpecs struct {
 	HasStacked         *ebpf.VariableSpec `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	IoBudget           *ebpf.VariableSpec `ebpf:"io_budget"`
+	IoRatio            *ebpf.VariableSpec `ebpf:"io_ratio"`
 	IoRecordLayout     *ebpf.VariableSpec `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.VariableSpec `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.VariableSpec `ebpf:"iomap_dio_bio_end_io"`
@@ -507,6 +514,7 @@ func (m *blockMaps) Close() error {
 type blockVariables struct {
 	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
 	BioComesSecond     *ebpf.Variable `ebpf:"bio_comes_second"`
+	ChargesWriteback   *ebpf.Variable `ebpf:"charges_writeback"`
 	Disks              *ebpf.Variable `ebpf:"disks"`
 	Epoch              *ebpf.Variable `ebpf:"epoch"`
 	FdArgument         *ebpf.Variable `ebpf:"fd_argument"`
@@ -524,6 +532,7 @@ type blockVariables struct {
 	HasStacked         *ebpf.Variable `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	IoBudget           *ebpf.Variable `ebpf:"io_budget"`
+	IoRatio            *ebpf.Variable `ebpf:"io_ratio"`
 	IoRecordLayout     *ebpf.Variable `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.Variable `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.Variable `ebpf:"iomap_dio_bio_end_io"`
@@ -569,6 +578,7 @@ type blockPrograms struct {
 	RemapTpBtf       *ebpf.Program `ebpf:"remap_tp_btf"`
 	RequeueRawTp     *ebpf.Program `ebpf:"requeue_raw_tp"`
 	RequeueTpBtf     *ebpf.Program `ebpf:"requeue_tp_btf"`
+	Resolve          *ebpf.Program `ebpf:"resolve"`
 	SleepRawTp       *ebpf.Program `ebpf:"sleep_raw_tp"`
 	SleepTpBtf       *ebpf.Program `ebpf:"sleep_tp_btf"`
 	SplitRawTp       *ebpf.Program `ebpf:"split_raw_tp"`
@@ -601,6 +611,7 @@ func (p *blockPrograms) Close() error {
 		p.RemapTpBtf,
 		p.RequeueRawTp,
 		p.RequeueTpBtf,
+		p.Resolve,
 		p.SleepRawTp,
 		p.SleepTpBtf,
 		p.SplitRawTp,

@@ -248,7 +248,7 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		return &record{t, s, make([]byte, s.Size)}
 	}
 	key, sum := layout("io_key"), layout("io_sum")
-	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags"} {
+	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags", "top"} {
 		key.set(field, uint64(1+2*i))
 	}
 	fields := []string{"untimed", "bytes", "errors", "merged", "requeues", "split", "sequential", "depths", "depth_max", "depth_no_data", "carried"}
@@ -269,7 +269,7 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, map[string][2]any{
-		"key": {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Bio: true}},
+		"key": {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Flags: 15, Top: 17}},
 		"counts": {
 			[12]uint64{s.Count, s.Bytes, s.Errors, s.Merged, s.Requeues, s.Split, s.Sequential, s.Sequenced, s.Depths, s.DepthCount, s.DepthMax, s.Carried},
 			[12]uint64{701, 2, 3, 4, 5, 6, 7, 400, 8, 410, 9, 11},
@@ -284,11 +284,11 @@ func TestEveryLossHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, named := int(spec.Maps["losses"].MaxEntries), len(lossNames)+len(fsLossNames)+len(requestLossNames); got != named {
+	if got, named := int(spec.Maps["losses"].MaxEntries), len(lossNames)+len(fsLossNames)+len(requestLossNames)+len(callLossNames); got != named {
 		t.Errorf("the kernel side counts %d losses, %d have names", got, named)
 	}
 	ids := map[string]bool{}
-	for _, l := range slices.Concat(lossNames, fsLossNames, requestLossNames) {
+	for _, l := range slices.Concat(lossNames, fsLossNames, requestLossNames, callLossNames) {
 		if l.ID == "" || l.Title == "" || ids[l.ID] {
 			t.Errorf("loss %+v has no name of its own", l)
 		}
@@ -357,7 +357,7 @@ func TestEveryProbeOfRequestsHasItsPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{}
+	used := map[string]bool{resolveProgram: true}
 	for _, p := range RequestTable {
 		for _, programs := range []map[Means]string{p.Programs, p.Older} {
 			for via, name := range programs {

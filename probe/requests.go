@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -21,13 +20,14 @@ import (
 // RequestOptions is which block requests to witness, and how. The zero value of a
 // field means its default, or no filter.
 type RequestOptions struct {
-	Records bool // tell each request: else only sums
-	Sums    bool // sum requests up in the kernel
-	Waits   bool // tell the thread whose wait a completion ends
-	NoFiles bool // do without files, and without who dirtied them
+	Records            bool // tell each request: else only sums
+	Sums               bool // sum requests up in the kernel
+	Waits              bool // tell the thread whose wait a completion ends
+	NoFiles            bool // do without files, and without who dirtied them
+	UnchargedWriteback bool // cgroups are of a version under which writeback is not charged to whoever dirtied it
 
 	Dev         event.Dev     // only this partition or disk
-	PIDs        []uint32      // only of these owners
+	PIDs        []uint32      // only of these owners, as the caller's pid namespace numbers them
 	Ops         []uint8       // only these operations, such as event.OpRead
 	MinTime     time.Duration // only requests that took so long in all
 	MinBytes    uint64
@@ -76,7 +76,7 @@ var requestMeans = []Means{TPBTF, RawTP}
 func OpenRequests(o RequestOptions) (*Requests, error) {
 	o.fill()
 	_ = rlimit.RemoveMemlock()
-	types, _, err := kernelBTF(o.BTF)
+	types, own, err := kernelBTF(o.BTF)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func OpenRequests(o RequestOptions) (*Requests, error) {
 	}
 	var refused []string
 	for _, via := range means {
-		w, err := loadRequests(o, via, types)
+		w, err := loadRequests(o, via, types, own)
 		if err == nil {
 			return w, nil
 		}
@@ -98,7 +98,7 @@ func OpenRequests(o RequestOptions) (*Requests, error) {
 	return nil, fmt.Errorf("block requests: %w: %s", ErrUnsupported, strings.Join(refused, "; "))
 }
 
-func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, err error) {
+func loadRequests(o RequestOptions, via Means, types *btf.Spec, own bool) (_ *Requests, err error) {
 	spec, err := loadBlock()
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, er
 			w.Close()
 		}
 	}()
-	chosen := w.choose(spec, types)
+	chosen := w.choose(spec, types, own)
 	if err := w.configure(spec, types); err != nil {
 		return nil, err
 	}
@@ -120,12 +120,10 @@ func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, er
 	if err != nil {
 		return nil, err
 	}
-	for _, pid := range o.PIDs {
-		if err := w.collection.Maps["wanted_tgids"].Put(pid, uint8(1)); err != nil {
-			return nil, err
-		}
+	if err := w.openResolve(); err != nil {
+		return nil, err
 	}
-	if err := w.openRing(); err != nil {
+	if err := errors.Join(w.filterProcesses(o.PIDs), w.openRing()); err != nil {
 		return nil, err
 	}
 	return w, w.attach(chosen)
@@ -137,9 +135,10 @@ type chosenProbe struct {
 	point, program string
 }
 
-// choose leaves only the programs that this kernel and these options call for.
-func (w *Requests) choose(spec *ebpf.CollectionSpec, types *btf.Spec) (chosen []chosenProbe) {
-	keep := map[string]bool{}
+// choose leaves only the programs that this kernel and these options call for. Where the kernel has
+// type information of its own it also iterates over threads.
+func (w *Requests) choose(spec *ebpf.CollectionSpec, types *btf.Spec, own bool) (chosen []chosenProbe) {
+	keep := map[string]bool{resolveProgram: own}
 	for _, p := range RequestTable {
 		if p.Joins && !w.options.Waits || p.ID == "dirty" && w.options.NoFiles {
 			continue
@@ -172,11 +171,10 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 	}
 	for name, value := range map[string]any{
 		"typed": w.means == TPBTF, "bio_comes_second": comesSecond(types, "block_getrq"), "rq_comes_second": comesSecond(types, "block_rq_issue"),
-		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records,
+		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records, "charges_writeback": !o.UnchargedWriteback,
 		"io_budget": o.Budget, "filter_dev": uint32(o.Dev), "filter_ops": ops, "filter_ns": uint64(max(o.MinTime, 0)), "filter_bytes": o.MinBytes,
 		"life_slots": o.lifeSlots, "sum_slots": o.sumSlots,
 		"filter_tgid": len(o.PIDs) > 0, "include_self": o.IncludeSelf, "fd_argument": o.FDArguments,
-		"self_tgid": uint32(os.Getpid()),
 	} {
 		v, ok := spec.Variables[name]
 		if !ok {
@@ -231,6 +229,9 @@ func (w *Requests) Start() error {
 	w.epoch = 1
 	return errors.Join(w.live(w.options.Silence, 0), w.set("epoch", w.epoch))
 }
+
+// SetRatio says that of the requests one in so many is told from now on; sums stay whole.
+func (w *Requests) SetRatio(ratio uint32) error { return w.set("io_ratio", max(ratio, 1)) }
 
 // Pause closes the gate. Requests under way are completed unseen.
 func (w *Requests) Pause() error { return w.set("epoch", uint32(0)) }

@@ -105,7 +105,7 @@ func checkFioIsTold(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTru
 	return counts, skipped
 }
 
-// TestPhasesAreTheDevices: what a device below takes is in D→C, of the stacked device
+// TestPhasesAreTheDevices (case A3): both layers are told, of bios above and requests below; what a device below takes is in D→C, of the stacked device
 // too; what a limit of the emulator's holds back is in D→C of that disk.
 func TestPhasesAreTheDevices(t *testing.T) {
 	const reads, delay = 40, 50 * time.Millisecond
@@ -193,7 +193,7 @@ func TestWhatIsEncryptedIsItsWriters(t *testing.T) {
 	}
 }
 
-// TestErrorsAndRequeues: a request that fails is told once with its error; one that the driver
+// TestErrorsAndRequeues (case B4): a request that fails is told once with its error; one that the driver
 // gives back keeps its owner and its first issue.
 func TestErrorsAndRequeues(t *testing.T) {
 	if !lab.Guest() {

@@ -78,6 +78,9 @@ func (w *Requests) Counts() (sum RequestCounts, err error) {
 // RequestCountsOfCPU is struct io_count of bpf/abi.h.
 type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, Absorbed, OtherContext uint64 }
 
+// LossIORatio counts what SetRatio has left out.
+const LossIORatio = "io_ratio"
+
 // requestLossNames go on where fsLossNames end: of block requests.
 var requestLossNames = []Loss{
 	{ID: "life_full", Title: "requests not told: no memory for another one under way"},
@@ -85,6 +88,7 @@ var requestLossNames = []Loss{
 	{ID: "ring_io", Title: "request lines lost: the ring was full (--buffer)"},
 	{ID: "io_budget", Title: "request lines not made: there were more than --max-rate in a second"},
 	{ID: "backwards", Title: "phases left out of sums: instants out of order"},
+	{ID: LossIORatio, Title: "request lines left out: only one in some was told, to spare cost (--max-cost)"},
 }
 
 // Losses are all counts since the start, zero ones included.

@@ -68,7 +68,10 @@ func withMaximaOf(t *testing.T, s, lines event.IOSum) event.IOSum {
 func addLine(sums map[event.IOKey]event.IOSum, o *event.IO) {
 	k := event.IOKey{
 		Cgroup: o.Cgroup, Ino: o.File.Ino, FileDev: o.File.Dev, Dev: o.Dev, Disk: o.Disk, PID: o.Owner.PID,
-		Op: uint8(o.Op & event.OpMask), Bio: o.Flags&event.IOBio != 0,
+		Op: uint8(o.Op & event.OpMask), Flags: o.Flags & (event.IOBio | event.IOPassed | event.IODevAbove | event.IOUncharged),
+	}
+	if o.Flags&event.IOPassed != 0 {
+		k.Top = o.Top
 	}
 	const preflush = 1 << 18
 	if o.Bytes == 0 && o.Op&preflush != 0 {
