@@ -74,4 +74,13 @@ INLINE bool is_wanted(struct task_struct *task, __u32 tid, __u32 tgid)
 	return true;
 }
 
+INLINE void follow_child(__u32 parent, __u32 child)
+{
+	__u8 yes = 1;
+
+	if (bpf_map_lookup_elem(&followed, &parent) &&
+	    bpf_map_update_elem(&followed, &child, &yes, BPF_ANY))
+		lose(LOSS_FOLLOW_FULL, 1, 0);
+}
+
 #endif

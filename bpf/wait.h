@@ -347,13 +347,4 @@ INLINE void leave(struct task_struct *task, __u32 tid)
 		bpf_map_delete_elem(&followed, &tid);
 }
 
-INLINE void follow_child(__u32 parent, __u32 child)
-{
-	__u8 yes = 1;
-
-	if (bpf_map_lookup_elem(&followed, &parent) &&
-	    bpf_map_update_elem(&followed, &child, &yes, BPF_ANY))
-		lose(LOSS_FOLLOW_FULL, 1, 0);
-}
-
 #endif
