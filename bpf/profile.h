@@ -81,7 +81,7 @@ INLINE void tell_process(struct task_struct *task, __u32 tgid, enum process_even
 	record->event = event;
 	record->parent = parent;
 	/* Its mappings can be read only while it lives. */
-	bpf_ringbuf_submit(record, event == PROCESS_SEEN ? BPF_RB_FORCE_WAKEUP : ring_wakeup());
+	bpf_ringbuf_submit(record, event == PROCESS_SEEN || filter_follow ? BPF_RB_FORCE_WAKEUP : ring_wakeup());
 }
 
 /* Called for each sample: tells a process when it is first seen, and who it is when that changes. */

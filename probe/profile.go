@@ -202,7 +202,7 @@ func (p *Profile) attach() error {
 			p.links = append(p.links, l)
 			continue
 		}
-		if !point.Optional {
+		if !point.Optional || point.ID == "fork" && p.options.Follow {
 			return fmt.Errorf("attaching to %s:%s: %w", point.Group, point.Point, err)
 		}
 		p.notes = addOnce(p.notes, fmt.Sprintf("%s: %s", point.Without, reason(err)))

@@ -24,10 +24,11 @@ var mayImport = map[string][]string{
 	"snapshot/snapshottest":     {"event", "blame", "snapshot"},
 	"filesystem":                {"event", "blame", "snapshot", "diagnosis"},
 	"filesystem/filesystemtest": {"event", "blame", "snapshot", "filesystem"},
+	"scheduling":                {"event", "snapshot", "diagnosis", "profile", "symbol"},
 	"request":                   {"event", "snapshot"},
 	"request/requesttest":       {"event", "snapshot/snapshottest", "request"},
-	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "identity", "diagnosis", "symbol", "profile"},
-	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "identity", "diagnosis", "symbol", "profile"},
+	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "identity", "diagnosis", "symbol", "profile", "scheduling"},
+	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "identity", "diagnosis", "symbol", "profile", "scheduling"},
 	"view/csv":                  {"event", "snapshot", "request", "identity"},
 	"view/folded":               {"symbol", "profile", "identity"},
 	"view/pprof":                {"symbol", "profile", "identity"},
@@ -46,7 +47,7 @@ var mayImport = map[string][]string{
 	"tracefs":                   {"kernel"},
 	"bench":                     {},
 	"blktrace":                  {"event"},
-	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "symbol", "profile", "view/folded", "view/pprof", "view/flame"},
+	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "symbol", "profile", "scheduling", "view/folded", "view/pprof", "view/flame"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

@@ -34,8 +34,14 @@ type child struct {
 	usage   snapshot.Usage
 }
 
+// follower watches threads and all that descends from them.
+type follower interface {
+	Follow(tid uint32) error
+	Unfollow(tid uint32) error
+}
+
 // startChild runs a command with our own streams, followed from its first instruction on.
-func startChild(s *session, argv []string, io streams) (*child, error) {
+func startChild(w follower, argv []string, io streams) (*child, error) {
 	c := &child{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = io.in, io.out, io.err
 	c.usage.Command = argv
@@ -46,12 +52,12 @@ func startChild(s *session, argv []string, io streams) (*child, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	tid := uint32(unix.Gettid())
-	if err := s.witness.Follow(tid); err != nil {
+	if err := w.Follow(tid); err != nil {
 		return nil, err
 	}
 	c.started = time.Now()
 	err := c.cmd.Start()
-	if err := s.witness.Unfollow(tid); err != nil {
+	if err := w.Unfollow(tid); err != nil {
 		return nil, err
 	}
 	if err != nil {

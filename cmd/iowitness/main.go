@@ -78,10 +78,13 @@ func run(args []string, s streams) int {
 	if err != nil {
 		return fail(s.err, usageError{err})
 	}
-	if command != nil && ctx.Command() != "watch" {
-		return fail(s.err, usageError{fmt.Errorf("%s takes no command to run", ctx.Command())})
+	if command != nil {
+		takes := flags.commandOf(ctx.Command())
+		if takes == nil {
+			return fail(s.err, usageError{fmt.Errorf("%s takes no command to run", ctx.Command())})
+		}
+		*takes = command
 	}
-	flags.Watch.command = command
 	return fail(s.err, ctx.Run(&s))
 }
 
@@ -119,7 +122,7 @@ func fail(w io.Writer, err error) int {
 		return cannot.status
 	case errors.As(err, new(usageError)):
 		return exitUsage
-	case errors.Is(err, probe.ErrUnsupported), errors.Is(err, probe.ErrFSUnsupported), errors.Is(err, kmod.ErrUnsupported):
+	case errors.Is(err, probe.ErrUnsupported), errors.Is(err, probe.ErrFSUnsupported), errors.Is(err, probe.ErrProfileUnsupported), errors.Is(err, kmod.ErrUnsupported):
 		return exitUnsupported
 	}
 	return exitError

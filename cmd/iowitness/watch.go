@@ -249,7 +249,7 @@ func (c *watchCmd) follow(s *session, io *streams, view view) (*snapshot.Usage, 
 	if err := s.start(); err != nil {
 		return nil, err
 	}
-	child, err := startChild(s, c.command, *io)
+	child, err := startChild(s.witness, c.command, *io)
 	if err != nil {
 		return nil, err
 	}
