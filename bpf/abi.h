@@ -572,7 +572,7 @@ struct runq_run {
 	__u64 from, to;
 };
 
-#define RUNQ_RUNS 8
+#define RUNQ_RUNS 32
 
 struct runq_record {
 	struct record_head head;

@@ -62,7 +62,13 @@ INLINE __u64 missed_samples(struct prof_cpu *cpu, __u64 now)
 	return due > 1 ? due - 1 : 0;
 }
 
-INLINE void sample(void *ctx)
+/* A sample's context begins with the registers of what was interrupted, on x86-64. */
+struct sample_context {
+	__u64 registers[17];
+	__u64 cs;
+};
+
+INLINE void sample(struct sample_context *ctx)
 {
 	struct task_struct *task = this_task();
 	struct prof_sum names = {};
@@ -94,7 +100,7 @@ INLINE void sample(void *ctx)
 	}
 	if (with_stacks) {
 		key.user = take_user_stack(ctx, task);
-		key.kernel = take_kernel_stack(ctx, key.user >= PROF_FIRST || kernel_only ? PROF_NONE : PROF_NOT_KERNEL);
+		key.kernel = take_kernel_stack(ctx, ctx->cs & 3 ? PROF_NONE : PROF_NOT_KERNEL);
 	} else {
 		key.kernel = PROF_SHED;
 	}
@@ -113,7 +119,9 @@ INLINE void sample(void *ctx)
 	if (!key.tid || key.tid & 1U << 31)
 		return;
 	meet_process(task, key.tgid, now);
-	add_sum(&key, 1, sample_ns, now, &names);
+	names.max_ns = sample_ns;
+	names.last = now;
+	add_sum(&key, 1, sample_ns, &names);
 }
 
 #endif

@@ -81,7 +81,9 @@ SUBPROGRAM int charge_off(struct off_thread *thread, __u64 off, __u64 now, bool 
 			key.waker = thread->waker.tgid;
 	}
 	__builtin_memcpy(names.comm, thread->comm, COMM_BYTES);
-	add_sum(&key, ended, now - (charged > off ? charged : off), now, &names);
+	names.max_ns = now - off;
+	names.last = now;
+	add_sum(&key, ended, now - (charged > off ? charged : off), &names);
 	return 0;
 }
 

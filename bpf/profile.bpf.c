@@ -12,7 +12,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 SEC("perf_event")
-int cpu_sample(void *ctx)
+int cpu_sample(struct sample_context *ctx)
 {
 	sample(ctx);
 	return 0;

@@ -30,8 +30,8 @@ INLINE void add_to(__u64 *to, __u64 n)
 	__sync_fetch_and_add(to, n);
 }
 
-/* names: for a sum that is new. */
-SUBPROGRAM int add_sum(struct prof_key *key, __u64 count, __u64 ns, __u64 now, struct prof_sum *names)
+/* new: names for a sum that has none yet; max_ns and last are of what is added. */
+SUBPROGRAM int add_sum(struct prof_key *key, __u64 count, __u64 ns, struct prof_sum *new)
 {
 	void *sums = epoch & 1 ? (void *)&sums_odd : (void *)&sums_even;
 	struct prof_sum *sum;
@@ -46,14 +46,14 @@ SUBPROGRAM int add_sum(struct prof_key *key, __u64 count, __u64 ns, __u64 now, s
 			lose(LOSS_PROF_SUMS, count, ns);
 			return 0;
 		}
-		__builtin_memcpy(sum->comm, names->comm, COMM_BYTES);
-		__builtin_memcpy(sum->waker_comm, names->waker_comm, COMM_BYTES);
+		__builtin_memcpy(sum->comm, new->comm, COMM_BYTES);
+		__builtin_memcpy(sum->waker_comm, new->waker_comm, COMM_BYTES);
 	}
 	add_to(&sum->count, count);
 	add_to(&sum->ns, ns);
-	if (ns > sum->max_ns)
-		sum->max_ns = ns;
-	sum->last = now;
+	if (new->max_ns > sum->max_ns)
+		sum->max_ns = new->max_ns;
+	sum->last = new->last;
 	return 0;
 }
 

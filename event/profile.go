@@ -165,7 +165,7 @@ type Run struct {
 }
 
 // RunQRuns are so many as a record holds.
-const RunQRuns = 8
+const RunQRuns = 32
 
 // RunQWait is a long wait for a CPU.
 type RunQWait struct {

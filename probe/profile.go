@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ type ProfileOptions struct {
 	Follow      bool     // only threads given to Follow and their descendants
 	IncludeSelf bool     // also the calling process
 
-	Stacks  uint32        // distinct stacks in an interval; default 8,192
+	Stacks  uint32        // distinct stacks in an interval; default 8,192, or 256 a CPU
 	Sums    uint32        // distinct pairs of stacks by thread in an interval; default 16,384
 	Silence time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 	BTF     string        // file with the kernel's BTF, where the kernel does not offer its own
@@ -63,7 +64,7 @@ func (o *ProfileOptions) fill() {
 	for _, d := range []struct {
 		to *uint32
 		by uint32
-	}{{&o.Frequency, 99}, {&o.Stacks, 8192}, {&o.Sums, 16384}, {&o.States, 1<<event.OffStates - 1}} {
+	}{{&o.Frequency, 99}, {&o.Stacks, max(8192, 256*uint32(runtime.NumCPU()))}, {&o.Sums, 16384}, {&o.States, 1<<event.OffStates - 1}} {
 		if *d.to == 0 {
 			*d.to = d.by
 		}

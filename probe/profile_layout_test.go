@@ -18,7 +18,7 @@ func TestRecordsOfProfilesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 	r := newRecord(t, "runq_record", event.KindRunQ)
 	for i, field := range []string{
 		"head.tid", "head.tgid", "since", "runs", "cpu", "waker_is", "waker.tid", "waker.tgid",
-		"run.7.task.tid", "run.7.task.tgid", "run.7.from", "run.7.to", "stack.0", "stack.1",
+		"run.31.task.tid", "run.31.task.tgid", "run.31.from", "run.31.to", "stack.0", "stack.1",
 	} {
 		r.set(field, uint64(1+i))
 	}
@@ -29,6 +29,6 @@ func TestRecordsOfProfilesAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		TID: 1, PID: 2, Since: 3, Runs: 4, CPU: 5, Kind: event.RunQPreempted, WakerIs: event.WakerInterrupt,
 		Waker: event.Task{TID: 7, PID: 8}, Stack: []uint64{13, 14},
 	}
-	want.Ran[7] = event.Run{Task: event.Task{TID: 9, PID: 10}, From: 11, To: 12}
+	want.Ran[31] = event.Run{Task: event.Task{TID: 9, PID: 10}, From: 11, To: 12}
 	same(t, map[string][2]any{"wait": {*r.decode().(*event.RunQWait), want}})
 }

@@ -109,7 +109,7 @@ type profileRunqCpu struct {
 	Epoch    uint32
 	Spent    uint32
 	Pad      uint32
-	Run      [8]struct {
+	Run      [32]struct {
 		_    structs.HostLayout
 		Task struct {
 			_    structs.HostLayout

@@ -250,7 +250,7 @@ func (a *Accumulator) sortLong() {
 	slices.SortStableFunc(a.long, func(x, y Long) int { return cmp.Compare(y.NS, x.NS) })
 }
 
-// ranDuring is how long each thread ran within the wait, most time first.
+// ranDuring is how long each process ran within the wait, most time first.
 func ranDuring(w *event.RunQWait) (ran []Ran) {
 	for i := range w.Ran {
 		r := &w.Ran[i]
@@ -258,7 +258,7 @@ func ranDuring(w *event.RunQWait) (ran []Ran) {
 		if r.To == 0 || from >= to {
 			continue
 		}
-		at := slices.IndexFunc(ran, func(known Ran) bool { return known.TID == r.Task.TID })
+		at := slices.IndexFunc(ran, func(known Ran) bool { return known.PID == r.Task.PID })
 		if at < 0 {
 			at = len(ran)
 			ran = append(ran, Ran{Task: r.Task})

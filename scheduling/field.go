@@ -107,7 +107,7 @@ var StackFields = []diagnosis.Field{
 	{ID: "waker_comm", Kind: diagnosis.Text, Nullable: true, Help: "The name of its thread."},
 	{ID: "count", Kind: diagnosis.Integer, Help: "Samples, or times that ended."},
 	{ID: "ns", Kind: diagnosis.Integer, Help: "The time in them, and in those that have not ended."},
-	{ID: "max_ns", Kind: diagnosis.Integer, Help: "The longest; of one that has not ended what passed in an interval."},
+	{ID: "max_ns", Kind: diagnosis.Integer, Help: "The longest, so far if it has not ended."},
 	{ID: "kernel", Kind: diagnosis.List, Help: "Functions of the kernel, innermost first."},
 	{ID: "user", Kind: diagnosis.List, Help: "Functions of the program, innermost first, with their modules where they have no name."},
 	{ID: "cut", Kind: diagnosis.Boolean, Help: "The stack goes on beyond its last frame."},
@@ -194,7 +194,7 @@ var LongFields = []diagnosis.Field{
 	{ID: "waker_pid", Kind: diagnosis.Integer, Nullable: true, Help: "Process that woke it; null: an interrupt, or it was not woken."},
 	{ID: "waker_comm", Kind: diagnosis.Text, Nullable: true, Help: "The name of its thread."},
 	{ID: "ran", Kind: diagnosis.List, Help: "What ran on that CPU meanwhile, by falling time; tid 0: nothing, the CPU was idle."},
-	{ID: "ran_ns", Kind: diagnosis.Integer, Help: "Their time; less than ns if more than the last eight of them ran, or the thread came from another CPU."},
+	{ID: "ran_ns", Kind: diagnosis.Integer, Help: "Their time; less than ns if more than the last 32 turns were in it, or the thread came from another CPU."},
 	{ID: "kernel", Kind: diagnosis.List, Help: "Where the last of them gave up the CPU: functions of the kernel, innermost first."},
 }
 

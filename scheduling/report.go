@@ -132,7 +132,7 @@ type Long struct {
 	Where     []symbol.Frame // of what ran last, as it gave up the CPU; innermost first
 }
 
-// Ran is how long a thread ran on a CPU during a wait for it.
+// Ran is how long a process ran on a CPU during a wait for it: by one of its threads, which is named.
 type Ran struct {
 	event.Task
 	NS uint64

@@ -214,7 +214,11 @@ func wakerWords(is event.WakerKind, comm string, pid uint32) string {
 func offStackLines(r *scheduling.Report, width int) (lines []line) {
 	for i := range r.Stacks {
 		s := &r.Stacks[i]
-		words := fmt.Sprintf("%s %s in %s, at most %s: %s", Duration(s.NS), s.State, plural(s.Count, "time"), Duration(s.Max), processName(s.Process, s.PID))
+		often := fmt.Sprintf("in %s, at most %s", plural(s.Count, "time"), Duration(s.Max))
+		if s.Count == 0 {
+			often = "and still"
+		}
+		words := fmt.Sprintf("%s %s %s: %s", Duration(s.NS), s.State, often, processName(s.Process, s.PID))
 		if s.Comm != s.Process {
 			words += ", thread " + processName(s.Comm, s.TID)
 		}
