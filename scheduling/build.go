@@ -14,6 +14,9 @@ import (
 	"github.com/iowitness/iowitness/symbol"
 )
 
+// withCallers are so many functions: to find callers all stacks are gone through.
+const withCallers = 50
+
 // Options are how much of each list is told. 0 is all.
 type Options struct {
 	Top     int // rows
@@ -55,7 +58,7 @@ func (a *Accumulator) buildStacks(r *Report, o Options) {
 		r.Total.Value += s.NS
 		r.Profile.Samples = append(r.Profile.Samples, profile.Sample{
 			PID: s.PID, TID: s.TID, Process: process, Thread: s.Comm, Cgroup: cgroup,
-			Kernel: kernelOf(s), User: s.User, Truncated: s.Cut, Count: s.Count, Value: s.NS,
+			Kernel: kernelOf(s), User: s.User, Truncated: s.Cut, Weight: profile.Weight{Count: s.Count, Value: s.NS},
 		})
 		if states[s.State] == nil {
 			states[s.State] = &State{State: s.State}
@@ -67,8 +70,12 @@ func (a *Accumulator) buildStacks(r *Report, o Options) {
 	r.Stacks = top(r.Stacks, o.Top)
 	slices.SortFunc(r.Profile.Samples, compareSamples)
 	r.Processes, r.Threads = top(r.Profile.ByProcess(3), o.Top), top(r.Profile.ByThread(3), o.Top)
-	for _, row := range r.Profile.Top(o.Top) {
-		r.Functions = append(r.Functions, Function{row, top(r.Profile.Callers(row.Function), o.Callers)})
+	for i, row := range r.Profile.Top(o.Top) {
+		f := Function{Row: row}
+		if i < withCallers {
+			f.Callers = top(r.Profile.Callers(row.Function), o.Callers)
+		}
+		r.Functions = append(r.Functions, f)
 	}
 	if r.Kind == profile.OffCPU {
 		for _, s := range states {
@@ -162,7 +169,7 @@ func (a *Accumulator) queueProfile(r *Report) *profile.Profile {
 		}
 		p.Samples = append(p.Samples, profile.Sample{
 			PID: pid, TID: pid, Process: comm, Thread: comm, Cgroup: cgroup,
-			Kernel: []symbol.Frame{symbol.KernelFrame(why, 0, 0)}, Count: count, Value: ns,
+			Kernel: []symbol.Frame{symbol.KernelFrame(why, 0, 0)}, Weight: profile.Weight{Count: count, Value: ns},
 		})
 	}
 	told := map[uint32]profile.Weight{}

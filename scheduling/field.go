@@ -73,7 +73,7 @@ var FunctionFields = []diagnosis.Field{
 	{ID: "self_ns", Kind: diagnosis.Integer, Title: "SELF", Help: "The time in them."},
 	{ID: "total_count", Kind: diagnosis.Integer, Help: "Those with it anywhere in their stack."},
 	{ID: "total_ns", Kind: diagnosis.Integer, Title: "TOTAL", Help: "The time in them."},
-	{ID: "callers", Kind: diagnosis.List, Help: "Functions that call it, by falling time: function, module, count and ns."},
+	{ID: "callers", Kind: diagnosis.List, Help: "Functions that call it, by falling time; of the first 50 functions only."},
 }
 
 // CallerFields are the keys of an element of callers, and of top.

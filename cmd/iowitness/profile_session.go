@@ -164,10 +164,9 @@ func (s *profileSession) report(a *scheduling.Accumulator, start, end time.Time,
 	if r.Lost, err = s.lost(whole); err != nil {
 		return nil, err
 	}
-	if r.Profile != nil {
-		r.Profile.Lost = lostOf(r.Lost)
-	}
 	r.Notes = slices.Concat(s.names.notes(), facts.Notes, s.notes, s.guard.said, r.Notes)
+	p := r.Profile
+	p.Version, p.Kernel, p.Means, p.Scope, p.Notes, p.Lost = r.Version, r.Kernel, r.Means, r.Scope, r.Notes, lostOf(r.Lost)
 	return r, nil
 }
 

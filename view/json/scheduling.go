@@ -45,7 +45,7 @@ func schedulingValues(r *scheduling.Report) map[string]any {
 	values["states"] = list(r.States, func(s *scheduling.State) any {
 		return byTable(scheduling.StateFields, map[string]any{"state": s.State.String(), "count": s.Count, "ns": s.NS})
 	})
-	values["functions"] = list(r.Functions, functionObject)
+	values["functions"] = list(r.Functions, calledObject)
 	values["processes"], values["threads"] = list(r.Processes, profiledProcess), list(r.Threads, profiledProcess)
 	values["stacks"] = list(r.Stacks, stackObject)
 	return values
@@ -60,7 +60,7 @@ func durationOrNil(d time.Duration) any {
 	return int64(d)
 }
 
-func functionObject(f *scheduling.Function) any {
+func calledObject(f *scheduling.Function) any {
 	return byTable(scheduling.FunctionFields, map[string]any{
 		"function": name(f.Name), "module": name(f.Module), "build_id": name(f.BuildID),
 		"self_count": f.Self.Count, "self_ns": f.Self.Value, "total_count": f.Total.Count, "total_ns": f.Total.Value,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/profile"
@@ -41,11 +42,14 @@ func schedulingReport(r *scheduling.Report, o *Options) []line {
 		block("the longest", longLines(r.Longest, o.Width))
 	} else {
 		block("samples that did not come in time", gapLines(r, o.Width))
-		block("by process", profiledLines(r.Processes, r.Total, false, o.Width))
-		if len(r.Threads) > len(r.Processes) {
-			block("by thread", profiledLines(r.Threads, r.Total, true, o.Width))
+		if len(r.Processes) > 0 {
+			shown := ProfileOptions{Options: *o, Processes: len(r.Processes), Of: 3}
+			block("by process", processLines(r.Profile, &shown))
+			if shown.Threads, shown.Processes = true, len(r.Threads); len(r.Threads) > len(r.Processes) {
+				block("by thread", processLines(r.Profile, &shown))
+			}
 		}
-		block("by function", functionLines(r, o.Width))
+		block("by function", calledLines(r, o.Width))
 		if r.Kind == profile.OffCPU {
 			block("by stack", offStackLines(r, o.Width))
 		}
@@ -119,50 +123,17 @@ func schedulingFoot(r *scheduling.Report, width int) []line {
 	return lines
 }
 
-// functionName is a function in one word, with the module where that is not the kernel.
-func functionName(f *profile.Function) string {
-	switch {
-	case f.Name == "":
-		return "[" + quote(f.Module) + "]"
-	case f.Module == "" || f.Module == "[kernel]":
-		return quote(f.Name)
+// calledName is a function in one word, with the module where that is not the kernel.
+func calledName(f *profile.Function) string {
+	if f.Name == "" || f.Module == "" || f.Module == "[kernel]" {
+		return quote(f.Label())
 	}
 	return quote(f.Name) + " (" + quote(f.Module) + ")"
 }
 
-func topWords(rows []profile.Row, whole uint64) string {
-	var parts []string
-	for i := range rows {
-		if rows[i].Self.Value > 0 {
-			parts = append(parts, share(rows[i].Self.Value, whole)+" "+functionName(&rows[i].Function))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func profiledLines(rows []profile.ProcessRow, total profile.Weight, threads bool, width int) []line {
-	if len(rows) == 0 {
-		return nil
-	}
-	t := grid{width: width, less: []string{"COUNT"}}
-	t.head("SHARE", "TIME", "COUNT", "PID", "COMMAND", "FUNCTIONS")
-	if threads {
-		t.rows[0][3], t.rows[0][4] = "TID", "COMMAND"
-	}
-	for i := range rows {
-		p := &rows[i]
-		id, comm := p.PID, p.Process
-		if threads {
-			id, comm = p.TID, p.Thread
-		}
-		t.row(Percent(percent(p.Weight.Value, total.Value))+"%", Duration(p.Weight.Value), Count(p.Weight.Count), fmt.Sprint(id), quote(comm), topWords(p.Top, p.Weight.Value))
-	}
-	return t.lines("FUNCTIONS")
-}
-
 func percent(part, whole uint64) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-func functionLines(r *scheduling.Report, width int) []line {
+func calledLines(r *scheduling.Report, width int) []line {
 	if len(r.Functions) == 0 {
 		return nil
 	}
@@ -172,10 +143,10 @@ func functionLines(r *scheduling.Report, width int) []line {
 		f := &r.Functions[i]
 		var callers []string
 		for j := range f.Callers {
-			callers = append(callers, share(f.Callers[j].Total.Value, f.Total.Value)+" "+functionName(&f.Callers[j].Function))
+			callers = append(callers, share(f.Callers[j].Total.Value, f.Total.Value)+" "+calledName(&f.Callers[j].Function))
 		}
 		t.row(Percent(percent(f.Self.Value, r.Total.Value))+"%", Percent(percent(f.Total.Value, r.Total.Value))+"%",
-			Duration(f.Self.Value), functionName(&f.Function), strings.Join(callers, ", "))
+			Duration(f.Self.Value), calledName(&f.Function), strings.Join(callers, ", "))
 	}
 	return t.lines("CALLED BY")
 }
@@ -233,10 +204,16 @@ func offStackLines(r *scheduling.Report, width int) (lines []line) {
 	return lines
 }
 
+// longGap is how long a gap is that is worth a line: on a busy host shorter ones are many.
+const longGap = 50 * time.Millisecond
+
 // gapLines tell where CPUs could not be interrupted.
 func gapLines(r *scheduling.Report, width int) (lines []line) {
 	for i := range r.Gaps {
 		g := &r.Gaps[i]
+		if g.Max < uint64(longGap) {
+			continue
+		}
 		words := fmt.Sprintf("CPU %d took no sample for %s", g.CPU, Duration(g.Max))
 		if g.Count > 1 {
 			words = fmt.Sprintf("CPU %d took no sample %s, %s in all, at most %s", g.CPU, plural(g.Count, "time"), Duration(g.NS), Duration(g.Max))
