@@ -4,7 +4,10 @@ package lab
 
 import (
 	"os"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // GuestLine is the line of the kernel where a test runs in one of the lab's
@@ -31,6 +34,17 @@ func Module(t testing.TB, name string, parameters ...string) {
 	if _, err := os.Stat(file); err != nil {
 		t.Skip("the module was not built for this kernel")
 	}
-	Run(t, "insmod", append([]string{file}, parameters...)...)
-	t.Cleanup(func() { Run(t, "rmmod", name) })
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.FinitModule(int(f.Fd()), strings.Join(parameters, " "), 0); err != nil {
+		t.Fatalf("loading %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		if err := unix.DeleteModule(name, 0); err != nil {
+			t.Errorf("unloading %s: %v", name, err)
+		}
+	})
 }

@@ -93,7 +93,7 @@ func run(ctx context.Context, o *options) (ok bool, err error) {
 	var outcomes []outcome
 	for _, k := range found {
 		if accel == "" {
-			accel = vm.Accelerator(ctx, *built.machine(k, "", nil))
+			accel = vm.Accelerator(ctx, *built.machine(k, "", nil, nil))
 		}
 		r := built.boot(ctx, o, k, accel)
 		ok = ok && r.ok()
