@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -207,10 +208,14 @@ type profileNames struct {
 	follows  bool            // only a command is profiled: its processes are learned of as they begin
 	learned  map[uint32]bool // in this interval, again
 	ended    uint64
+	modules  func() kernel.Modules
 }
 
 func newProfileNames(root string) *profileNames {
-	return &profileNames{names: newNames(root), resolver: symbol.New(root, symbol.Options{}), learned: map[uint32]bool{}}
+	return &profileNames{
+		names: newNames(root), resolver: symbol.New(root, symbol.Options{}), learned: map[uint32]bool{},
+		modules: sync.OnceValue(func() kernel.Modules { return kernel.ReadModules(root) }),
+	}
 }
 
 // meet learns of a process while it lives.
@@ -267,6 +272,9 @@ func (n *profileNames) KernelFrames(addresses []uint64) []symbol.Frame {
 		}
 		if len(frames) == 0 && isTracing(name) {
 			continue
+		}
+		if module := n.modules().Of(address); module != "" {
+			name += "\t[" + module + "]"
 		}
 		frames = append(frames, symbol.KernelFrame(name, offset, address))
 	}

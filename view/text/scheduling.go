@@ -163,9 +163,17 @@ func frameWords(frames []symbol.Frame) (words []string) {
 		if i == maxFrames && len(frames) > maxFrames+1 {
 			return append(words, fmt.Sprintf("%d more", len(frames)-maxFrames))
 		}
-		words = append(words, quote(frames[i].Label()))
+		words = append(words, frameWord(&frames[i]))
 	}
 	return words
+}
+
+// frameWord is a frame with its module, if that is one of the kernel's.
+func frameWord(f *symbol.Frame) string {
+	if f.Kind == symbol.Kernel && f.Module != "[kernel]" && f.Name != "" {
+		return quote(f.Name) + " " + quote(f.Module)
+	}
+	return quote(f.Label())
 }
 
 func wakerWords(is event.WakerKind, comm string, pid uint32) string {
