@@ -38,7 +38,7 @@ func ParseModules(text string) (all Modules) {
 		size, err := strconv.ParseUint(fields[1], 10, 64)
 		base, hex := strings.CutPrefix(fields[5], "0x")
 		address, wrong := strconv.ParseUint(base, 16, 64)
-		if err != nil || wrong != nil || !hex || address == 0 {
+		if err != nil || wrong != nil || !hex || address == 0 || size == 0 {
 			continue
 		}
 		all = append(all, Module{fields[0], address, size})

@@ -108,7 +108,7 @@ var StackFields = []diagnosis.Field{
 	{ID: "count", Kind: diagnosis.Integer, Help: "Samples, or times that ended."},
 	{ID: "ns", Kind: diagnosis.Integer, Help: "The time in them, and in those that have not ended."},
 	{ID: "max_ns", Kind: diagnosis.Integer, Help: "The longest, so far if it has not ended."},
-	{ID: "kernel", Kind: diagnosis.List, Help: "Functions of the kernel, innermost first."},
+	{ID: "kernel", Kind: diagnosis.List, Help: "Functions of the kernel, innermost first, with their module if they are in one."},
 	{ID: "user", Kind: diagnosis.List, Help: "Functions of the program, innermost first, with their modules where they have no name."},
 	{ID: "cut", Kind: diagnosis.Boolean, Help: "The stack goes on beyond its last frame."},
 	{ID: "missing", Kind: diagnosis.Boolean, Help: "A stack is missing that should be there; see lost."},

@@ -89,7 +89,12 @@ func stackObject(s *scheduling.Stack) any {
 }
 
 func frames(stack []symbol.Frame) []any {
-	return list(stack, func(f *symbol.Frame) any { return quote(f.Label()) })
+	return list(stack, func(f *symbol.Frame) any {
+		if f.Kind == symbol.Kernel && f.Module != "[kernel]" && f.Name != "" {
+			return quote(f.Name + " " + f.Module)
+		}
+		return quote(f.Label())
+	})
 }
 
 func sampledCPU(c *scheduling.CPU) any {
