@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -52,6 +53,23 @@ func during(t *testing.T, p *Profile, w lab.Workload) (*event.ProfileInterval, l
 	return iv, truth, records
 }
 
+// tolerance is in percent. An emulated machine is slow: what it does besides weighs more, and the
+// scheduler's clock and that of everybody else differ by what was measured of them at its start.
+func tolerance(native, guest float64) float64 {
+	if lab.Guest() {
+		return guest
+	}
+	return native
+}
+
+// often is a frequency of samples, which an emulated machine cannot take as often.
+func often() uint32 {
+	if lab.Guest() {
+		return 99
+	}
+	return 997
+}
+
 func within(t *testing.T, what string, got, want time.Duration, percent float64) {
 	t.Helper()
 	if off := float64(got-want) / float64(want) * 100; off > percent || off < -percent {
@@ -61,7 +79,7 @@ func within(t *testing.T, what string, got, want time.Duration, percent float64)
 
 // TestSamplesAreTheCPUTime: two threads of 3 to 1, by samples and by the kernel's own clock of their CPU time.
 func TestSamplesAreTheCPUTime(t *testing.T) {
-	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock, Frequency: 997, Stacks: 32768})
+	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock, Frequency: often(), Stacks: 32768})
 	iv, truth, _ := during(t, p, lab.Workload{Name: "spin", Args: []string{"3000", "1000"}})
 	samples := map[string]time.Duration{}
 	var all time.Duration
@@ -70,19 +88,19 @@ func TestSamplesAreTheCPUTime(t *testing.T) {
 		if s.PID == uint32(truth.PID) && strings.HasPrefix(s.Comm, "spin") {
 			samples[s.Comm] += time.Duration(s.NS)
 			all += time.Duration(s.NS)
-			if s.User == nil {
+			if s.User == nil && s.NoUser != event.StackAbsent { // at its very end a thread has none
 				t.Errorf("%d samples without the program's stack (%d)", s.Count, s.NoUser)
 			}
 		}
 	}
-	within(t, "CPU time of both", all, truth.CPU, 3)
+	within(t, "CPU time of both", all, truth.CPU, tolerance(3, 15))
 	for i, name := range []string{"spin0", "spin1"} {
 		got, want := 100*float64(samples[name])/float64(all), 100*float64(truth.Each[i])/float64(truth.CPU)
-		if got < want-2 || got > want+2 {
+		if off := tolerance(2, 6); got < want-off || got > want+off {
 			t.Errorf("%s has %.1f%% of the samples, and %.1f%% of the CPU time", name, got, want)
 		}
 	}
-	noLosses(t, p, "name_cut")
+	noLosses(t, p, "name_cut", "prof_gaps")
 }
 
 // TestSleepsAreTheSleepersOwn: time off the CPU against the sleeper's clock, with where and by what it is woken.
@@ -115,7 +133,10 @@ func TestSleepsAreTheSleepersOwn(t *testing.T) {
 		if count != uint64(truth.Ops) {
 			t.Errorf("%s: %d sleeps, not %d", via, count, truth.Ops)
 		}
-		within(t, string(via), time.Duration(slept+preempted), truth.Total, 2)
+		within(t, string(via), time.Duration(slept+preempted), truth.Total, tolerance(2, 30))
+		if slept < uint64(truth.Ops)*25e6 {
+			t.Errorf("%s: %v in %d sleeps of 25 ms", via, time.Duration(slept), truth.Ops)
+		}
 		noLosses(t, p, "name_cut", "no_wake")
 		p.Close()
 	}
@@ -157,7 +178,7 @@ func TestThoseThatStillSleepAreCounted(t *testing.T) {
 				}
 			}
 		}
-		within(t, "interval", time.Duration(slept), length, 5)
+		within(t, "interval", time.Duration(slept), length, tolerance(5, 20))
 	}
 	c.Kill()
 }
@@ -173,7 +194,7 @@ func TestWaitsForACPUAreTheSchedulers(t *testing.T) {
 				woken, preempted = q.Parts[event.RunQWoken], q.Parts[event.RunQPreempted]
 			}
 		}
-		within(t, string(via), time.Duration(woken.NS+preempted.NS), truth.RunQueue, 5)
+		within(t, string(via), time.Duration(woken.NS+preempted.NS), truth.RunQueue, tolerance(5, 20))
 		if preempted.NS < woken.NS {
 			t.Errorf("%s: threads that spin waited %d ns as woken, %d as preempted", via, woken.NS, preempted.NS)
 		}
@@ -200,13 +221,16 @@ func TestWaitsForACPUAreTheSchedulers(t *testing.T) {
 
 // TestNoProcessIsMissed: of a storm of short processes each first wait for a CPU is counted.
 func TestNoProcessIsMissed(t *testing.T) {
-	const processes = 300
+	processes := 300
+	if lab.Guest() {
+		processes = 60
+	}
 	for _, via := range []Means{TPBTF, RawTP} {
 		p := openProfile(t, ProfileRunQ, ProfileOptions{Via: via})
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command("sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done")
+		cmd := exec.Command("sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do /bin/true; i=$((i+1)); done", processes))
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -228,7 +252,7 @@ func TestNoProcessIsMissed(t *testing.T) {
 				made += pair.Count
 			}
 		}
-		if made != processes || executed != processes {
+		if made != uint64(processes) || executed != processes {
 			t.Errorf("%s: first waits of %d processes, records of %d; there were %d", via, made, executed, processes)
 		}
 		noLosses(t, p, "name_cut", "no_wake", "prof_budget")
@@ -238,7 +262,7 @@ func TestNoProcessIsMissed(t *testing.T) {
 
 // TestStacksThatFindNoRoomAreCounted, with the time behind them.
 func TestStacksThatFindNoRoomAreCounted(t *testing.T) {
-	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock, Frequency: 997, Stacks: 1})
+	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock, Frequency: often(), Stacks: 1})
 	iv, truth, _ := during(t, p, lab.Workload{Name: "spin", Args: []string{"300", "300"}})
 	var without, ns uint64
 	for i := range iv.Stacked {
@@ -261,5 +285,5 @@ func TestStacksThatFindNoRoomAreCounted(t *testing.T) {
 			t.Errorf("%d stacks with %d ns found no room, but %d ns are told without", l.Count, l.NS, without)
 		}
 	}
-	within(t, "CPU time", time.Duration(ns), truth.CPU, 10)
+	within(t, "CPU time", time.Duration(ns), truth.CPU, tolerance(10, 50))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -216,8 +217,12 @@ func (c *runqCmd) Run(s *streams) error {
 	return c.run(s, probe.ProfileRunQ, func(o *probe.ProfileOptions) { o.Long, o.Via = c.Slower, c.via })
 }
 
+// profileMemory takes the place of memoryLimit: symbols and stacks need more.
+const profileMemory = 128 << 20
+
 // run profiles until it is told to end.
 func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.ProfileOptions)) error {
+	debug.SetMemoryLimit(profileMemory)
 	if done, err := f.describe(s, kind); done {
 		return err
 	}
