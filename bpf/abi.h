@@ -484,6 +484,8 @@ struct prof_cpu {
 	__u64 gaps;		/* samples came late, by a period or more */
 	__u64 missed;		/* so many were not taken */
 	__u64 gap_ns;
+	__u32 generation;	/* of last */
+	__u32 pad;
 };
 
 /* Samples that came late, by where the CPU then was. */

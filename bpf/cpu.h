@@ -56,6 +56,10 @@ INLINE __u64 missed_samples(struct prof_cpu *cpu, __u64 now)
 	__u64 last = cpu->last, due;
 
 	cpu->last = now;
+	if (cpu->generation != generation) {
+		cpu->generation = generation; /* it was offline, or the gate was closed */
+		return 0;
+	}
 	if (!period_ns || !last || now < last)
 		return 0;
 	due = (now - last + period_ns / 4) / period_ns;

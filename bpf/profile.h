@@ -12,7 +12,7 @@
 const struct process_record *process_record_layout __attribute__((unused));
 const struct runq_record *runq_record_layout __attribute__((unused));
 
-/* A closed gate misses switches: what was noted before the last opening is no longer true. */
+/* A closed gate misses switches, and samples: what was noted before the last opening is no longer true. */
 volatile __u32 generation = 0;
 
 /* Sums of an interval, by the parity of its number, as in fs.h. */

@@ -244,12 +244,17 @@ func (p *Profile) Start() error {
 
 // open makes what is known of threads void, opens the gate and takes on the threads that are off their CPU.
 func (p *Profile) open() error {
-	p.generation++
-	err := errors.Join(p.set("generation", p.generation), p.live(p.options.Silence, 0), p.set("epoch", p.epoch))
+	err := errors.Join(p.renew(), p.live(p.options.Silence, 0), p.set("epoch", p.epoch))
 	if err != nil || p.walk == nil {
 		return err
 	}
 	return errors.Join(p.set("adopts", true), p.walkAll(), p.set("adopts", false))
+}
+
+// renew makes what is known of threads, and of when a CPU was sampled last, void.
+func (p *Profile) renew() error {
+	p.generation++
+	return p.set("generation", p.generation)
 }
 
 // walkAll lets threads that are off their CPU pay for the time until now.
@@ -261,7 +266,7 @@ func (p *Profile) walkAll() error {
 // fallen silent, so that nothing was counted, and that it goes on now.
 func (p *Profile) Heartbeat() (closed bool, err error) {
 	if p.events != nil {
-		if err := p.events.follow(); err != nil {
+		if err := p.events.follow(p.renew); err != nil {
 			return false, err
 		}
 	}
@@ -356,10 +361,25 @@ func (p *Profile) Losses() ([]Loss, error) {
 	}
 	losses = append(losses, stats.skipped(), Loss{ID: "undecoded", Title: "records not understood", Count: p.undecoded},
 		Loss{ID: "stack_gone", Title: "counted without a stack: it was gone when it was read", Count: p.stacks.gone, NS: p.stacks.goneNS})
-	if p.events != nil {
-		losses = append(losses, p.events.losses()...)
+	if p.events == nil {
+		return losses, nil
 	}
-	return losses, nil
+	missed, err := p.missed()
+	return append(append(losses, missed), p.events.losses()...), err
+}
+
+// missed are samples that should have been taken, on all CPUs.
+func (p *Profile) missed() (Loss, error) {
+	l := Loss{ID: "samples_late", Title: "samples that did not come in time"}
+	var now []profileProfCpu
+	if err := p.collection.Maps["cpus"].Lookup(uint32(0), &now); err != nil {
+		return l, fmt.Errorf("reading the counts of CPUs: %w", err)
+	}
+	for i := range now {
+		l.Count += now[i].Missed
+		l.NS += now[i].GapNs
+	}
+	return l, nil
 }
 
 // Stats is what the programs cost in the kernel, since they were loaded.

@@ -94,8 +94,9 @@ func (e *cpuEvents) open(cpu int) error {
 	return nil
 }
 
-// follow goes with CPUs that come online or go: an event does not come back with its CPU.
-func (e *cpuEvents) follow() error {
+// follow goes with CPUs that come online or go: an event does not come back with its CPU. came is
+// called before those that came are sampled.
+func (e *cpuEvents) follow(came func() error) error {
 	online, err := onlineCPUs()
 	if err != nil || e.program == nil {
 		return err
@@ -114,6 +115,9 @@ func (e *cpuEvents) follow() error {
 	for _, cpu := range online {
 		if _, known := e.fds[cpu]; known {
 			continue
+		}
+		if err := came(); err != nil {
+			return err
 		}
 		if err := e.open(cpu); err != nil {
 			e.refused++

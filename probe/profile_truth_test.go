@@ -100,7 +100,7 @@ func TestSamplesAreTheCPUTime(t *testing.T) {
 			t.Errorf("%s has %.1f%% of the samples, and %.1f%% of the CPU time", name, got, want)
 		}
 	}
-	noLosses(t, p, "name_cut", "prof_gaps")
+	noLosses(t, p, "name_cut", "prof_gaps", "samples_late")
 }
 
 // TestSleepsAreTheSleepersOwn: time off the CPU against the sleeper's clock, with where and by what it is woken.

@@ -43,14 +43,16 @@ type profileOffThread struct {
 }
 
 type profileProfCpu struct {
-	_       structs.HostLayout
-	Samples uint64
-	Idle    uint64
-	LeftOut uint64
-	Last    uint64
-	Gaps    uint64
-	Missed  uint64
-	GapNs   uint64
+	_          structs.HostLayout
+	Samples    uint64
+	Idle       uint64
+	LeftOut    uint64
+	Last       uint64
+	Gaps       uint64
+	Missed     uint64
+	GapNs      uint64
+	Generation uint32
+	Pad        uint32
 }
 
 type profileProfGap struct {
