@@ -46,13 +46,27 @@ type Row struct {
 	Self, Total Weight
 }
 
-// rows sum up by function.
-type rows map[Function]*Row
+// sum is a row in the making.
+type sum struct {
+	Row
+	last int // number of the stack that it last counted in Total, from 1
+}
 
-func (r rows) of(f Function) *Row {
+// count adds the weight of a stack, once however often it is called for it.
+func (s *sum) count(w Weight, stack int) {
+	if s.last != stack {
+		s.last = stack
+		s.Total.Add(w)
+	}
+}
+
+// rows sum up by function.
+type rows map[Function]*sum
+
+func (r rows) of(f Function) *sum {
 	row := r[f]
 	if row == nil {
-		row = &Row{Function: f}
+		row = &sum{Row: Row{Function: f}}
 		r[f] = row
 	}
 	return row
@@ -62,7 +76,7 @@ func (r rows) of(f Function) *Row {
 func (r rows) top(n int) []Row {
 	sorted := make([]Row, 0, len(r))
 	for _, row := range r {
-		sorted = append(sorted, *row)
+		sorted = append(sorted, row.Row)
 	}
 	slices.SortFunc(sorted, func(a, b Row) int {
 		return cmp.Or(more(a.Self, b.Self), more(a.Total, b.Total), orderOf(a.Function, b.Function))
@@ -82,18 +96,16 @@ func orderOf(a, b Function) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Module, b.Module), cmp.Compare(a.BuildID, b.BuildID), cmp.Compare(a.Kind, b.Kind))
 }
 
-// count adds one stack: self to its innermost function, total to each function once.
-func (r rows) count(s *Sample) {
-	var counted []Function
+// count adds a stack, by its number: self to its innermost function, total to each function once.
+func (r rows) count(s *Sample, stack int) {
+	innermost := true
 	for f := range s.Frames() {
-		function := FunctionOf(f)
-		if len(counted) == 0 {
-			r.of(function).Self.Add(s.Weight)
+		row := r.of(FunctionOf(f))
+		if innermost {
+			row.Self.Add(s.Weight)
+			innermost = false
 		}
-		if !slices.Contains(counted, function) {
-			counted = append(counted, function)
-			r.of(function).Total.Add(s.Weight)
-		}
+		row.count(s.Weight, stack)
 	}
 }
 
@@ -101,7 +113,7 @@ func (r rows) count(s *Sample) {
 func (p *Profile) Top(n int) []Row {
 	all := rows{}
 	for i := range p.Samples {
-		all.count(&p.Samples[i])
+		all.count(&p.Samples[i], i+1)
 	}
 	return all.top(n)
 }
@@ -124,19 +136,16 @@ func (p *Profile) neighbours(choose func(inner, outer Function) (Function, bool)
 	for i := range p.Samples {
 		s := &p.Samples[i]
 		var inner Function
-		var counted []Function
 		depth := 0
 		for frame := range s.Frames() {
 			outer := FunctionOf(frame)
 			if depth++; depth > 1 {
 				if side, chosen := choose(inner, outer); chosen {
+					row := all.of(side)
 					if depth == 2 {
-						all.of(side).Self.Add(s.Weight)
+						row.Self.Add(s.Weight)
 					}
-					if !slices.Contains(counted, side) {
-						counted = append(counted, side)
-						all.of(side).Total.Add(s.Weight)
-					}
+					row.count(s.Weight, i+1)
 				}
 			}
 			inner = outer
@@ -183,7 +192,7 @@ func (p *Profile) grouped(n int, threads bool) []ProcessRow {
 			g.Thread = s.Thread
 		}
 		g.Weight.Add(s.Weight)
-		g.functions.count(s)
+		g.functions.count(s, i+1)
 	}
 	sorted := make([]ProcessRow, 0, len(groups))
 	for _, g := range groups {

@@ -9,7 +9,8 @@ import (
 	"path"
 )
 
-const maxDebugFile = 4 << 30
+// maxSummed is how large a file may be that is read for its checksum.
+const maxSummed = 1 << 30
 
 // debugLink is the name of the file that has the symbols, and the checksum it must have.
 func (o *object) debugLink() (name string, sum uint32, ok bool) {
@@ -61,14 +62,11 @@ func (o *object) debugSymbolsAt(b *builder, in *root, place, id string, sum uint
 		return false
 	}
 	defer f.Close()
-	if key.size > maxDebugFile {
-		return false
-	}
 	other, err := readObject(f, uint64(key.size))
 	if err != nil || other.machine != o.machine || other.wide != o.wide || other.buildID() != id {
 		return false
 	}
-	if id == "" && !hasSum(f, key.size, sum) {
+	if id == "" && (key.size > maxSummed || !hasSum(f, key.size, sum)) {
 		return false
 	}
 	return other.addSymbols(b, symtab)

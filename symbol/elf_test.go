@@ -126,7 +126,7 @@ func truthOf(t testing.TB, path string, wanted func(name string) bool) truth {
 			all[s.Value] = f
 		}
 	}
-	if len(all) < 5 {
+	if len(all) < 3 {
 		t.Fatalf("only %d functions in %s", len(all), path)
 	}
 	return all
@@ -331,5 +331,20 @@ func TestMiniDebugInfo(t *testing.T) {
 			t.Fatal(err)
 		}
 		want.check(t, table)
+	}
+}
+
+// TestKeptSymbols: a file that was stripped of all but a few symbols has its dynamic ones too.
+func TestKeptSymbols(t *testing.T) {
+	program := buildC(t, cSource, "-rdynamic")
+	want := truthOf(t, program, any)
+	few := program + ".few"
+	run(t, "strip", "--keep-symbol=main", "-o", few, program)
+	table, _, err := symbol.TableOf(few, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, _, ok := table.Name(leafOf(want)); name != "leaf" || !ok {
+		t.Errorf("leaf is %q, %v", name, ok)
 	}
 }

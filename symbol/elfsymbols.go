@@ -21,44 +21,49 @@ func (o *object) addSymbols(b *builder, kind elf.SectionType) bool {
 			continue
 		}
 		text := o.sections[s.link]
-		if text.size > 4*maxNameText {
-			b.full = true
-			return true
-		}
 		o.eachSymbol(s, &text, b)
 		return true
 	}
 	return false
 }
 
+// The limits of one section: of symbols, data included, and of the text of their names.
+const (
+	maxScanned = 16 << 20
+	maxStrings = 256 << 20
+)
+
 func (o *object) eachSymbol(s, text *section, b *builder) {
 	size := uint64(16)
 	if o.wide {
 		size = 24
 	}
-	symbols, names := o.window(s.offset, s.size), o.window(text.offset, text.size)
+	names, err := o.content(text, maxStrings)
+	if err != nil || s.size/size > maxScanned {
+		b.full = true
+		return
+	}
+	symbols := o.window(s.offset, s.size)
 	for at := uint64(0); !b.full; at += size {
 		raw := symbols.at(at, int(size))
 		if len(raw) < int(size) {
 			return
 		}
 		sym := o.symbol(raw)
-		if rank, ok := o.function(sym); ok {
-			if name := symbolName(names, sym.Name); !marks(name) {
-				b.add(sym.Value&o.valueMask(sym), sym.Size, unversioned(name), rank)
-			}
+		rank, ok := o.function(sym)
+		if !ok || uint64(sym.Name) >= uint64(len(names)) {
+			continue
+		}
+		if name := untilZero(names[sym.Name:]); !marks(name) {
+			b.add(sym.Value&o.valueMask(sym), sym.Size, unversioned(name), rank)
 		}
 	}
 }
 
-func symbolName(names *window, at uint32) []byte {
-	for _, limit := range [...]int{256, maxName + 1} {
-		name := names.at(uint64(at), limit)
-		if end := bytes.IndexByte(name, 0); end >= 0 {
-			return name[:end]
-		}
-	}
-	return nil
+// untilZero is the text up to a zero byte; nothing if there is none as far as names go.
+func untilZero(b []byte) []byte {
+	b = b[:min(len(b), maxName+1)]
+	return b[:max(bytes.IndexByte(b, 0), 0)]
 }
 
 func (o *object) symbol(b []byte) elf.Sym64 {

@@ -3,6 +3,7 @@
 package symbol
 
 import (
+	"bytes"
 	"debug/elf"
 	"strings"
 )
@@ -140,9 +141,6 @@ func (t *goTable) read(b *builder) bool {
 	o := t.o
 	begin := t.section.offset + t.header
 	rest := t.section.size - t.header
-	if t.records-t.names > 4*maxNameText {
-		return false
-	}
 	index := o.window(begin+t.records, rest-t.records)
 	records := o.window(begin+t.records, rest-t.records)
 	names := o.window(begin+t.names, t.records-t.names)
@@ -156,9 +154,20 @@ func (t *goTable) read(b *builder) bool {
 		if len(r) < 8 || o.order.Uint32(r) != start || end < start {
 			return false
 		}
-		b.add(t.text+uint64(start), uint64(end-start), symbolName(names, o.order.Uint32(r[4:])), 0)
+		b.add(t.text+uint64(start), uint64(end-start), goName(names, o.order.Uint32(r[4:])), 0)
 	}
 	return len(b.entries) > 0
+}
+
+// goName reads a name; most are short.
+func goName(names *window, at uint32) []byte {
+	for _, limit := range [...]int{256, maxName + 1} {
+		name := names.at(uint64(at), limit)
+		if end := bytes.IndexByte(name, 0); end >= 0 {
+			return name[:end]
+		}
+	}
+	return nil
 }
 
 // holds checks the table against the file: all functions are code; and where only the section of

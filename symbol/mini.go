@@ -59,6 +59,7 @@ func unpack(packed []byte, limit int64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		dict = max(min(dict, int(limit)), lzma.MinDictCap) // no more than there may be to look back to
 		used, err := unpackBlock(&out, packed[at+size:], dict, limit)
 		if err != nil {
 			return nil, err
@@ -91,7 +92,7 @@ func blockDict(header []byte) (int, error) {
 	if err != nil || dict > maxMiniDict {
 		return 0, errXZ
 	}
-	return int(max(dict, lzma.MinDictCap)), nil
+	return int(dict), nil
 }
 
 // unpackBlock appends the content of a block, and tells how many bytes it took.

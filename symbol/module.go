@@ -29,10 +29,10 @@ type module struct {
 	file     *os.File   // nil: closed
 	failed   bool       // its symbols cannot be had, and will not be tried for again
 	loads    int        // how often they were read
+	checked  time.Time  // when they last were, or a perf map was found not to have grown
 	segments []segment
 	buildID  string
-	checked  time.Time // when a perf map was last seen not to have grown
-	length   int64     // of the perf map when it was read
+	length   int64 // of the perf map when it was read
 }
 
 // root is a root directory that processes share, held for as long as one of them is known.
@@ -111,16 +111,21 @@ func (t *table) spell(at int, raw bool) string {
 	return name
 }
 
-// maxLoads is how often the symbols of a file are read that were thrown out each time: beyond it
-// memory is too small for all that is asked for, and reading them again and again would be all that is done.
-const maxLoads = 4
+// A table that was thrown out is read again, but after some times no sooner than reloadAfter: where
+// memory is too small for all that is asked for, reading would be all that is done.
+const (
+	freeLoads   = 4
+	reloadAfter = 10 * time.Second
+)
 
 // load reads the symbols of an ELF file.
 func (m *module) load(host *root) *table {
-	if m.loads++; m.loads > maxLoads {
-		m.failed = true
+	now := time.Now()
+	if m.loads >= freeLoads && now.Sub(m.checked) < reloadAfter {
 		return nil
 	}
+	m.loads++
+	m.checked = now
 	in, size, release := m.reader()
 	if in == nil {
 		m.failed = true
@@ -138,10 +143,13 @@ func (m *module) load(host *root) *table {
 	return b.build(o.code())
 }
 
-// collect takes all names that can be had of a file: its own symbols, those of its debug file,
-// and where neither has all, Go's table, or symbols that were compressed, beside the dynamic ones.
+// collect takes all names that can be had of a file: its own symbols, and where these are not all,
+// those of its debug file, or else Go's table and symbols that were compressed. A file whose
+// .symtab has less than the dynamic symbols was stripped of most.
 func (m *module) collect(o *object, b *builder, host *root) {
-	if o.addSymbols(b, symtab) {
+	o.addSymbols(b, dynsym)
+	dynamic := len(b.entries)
+	if o.addSymbols(b, symtab) && len(b.entries) >= 2*dynamic {
 		return
 	}
 	roots := []*root{m.root}
@@ -153,7 +161,6 @@ func (m *module) collect(o *object, b *builder, host *root) {
 			return
 		}
 	}
-	o.addSymbols(b, dynsym)
 	o.goFunctions(b)
 	o.miniSymbols(b)
 }

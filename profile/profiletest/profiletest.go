@@ -72,7 +72,7 @@ func Hostile() *profile.Profile {
 		}
 		p.Samples = append(p.Samples, profile.Sample{
 			PID: uint32(i), TID: uint32(i), Process: name, Thread: name, Cgroup: name,
-			User: frames, Kernel: []symbol.Frame{symbol.KernelFrame(name, 1, 2)}, Weight: profile.Weight{Count: uint64(i), Value: 1 << (4 * uint(i))},
+			User: frames, Kernel: []symbol.Frame{symbol.KernelFrame(name, 1, 2)}, Weight: profile.Weight{Count: uint64(i + 1), Value: 1 << (4 * uint(i))},
 		})
 	}
 	return p

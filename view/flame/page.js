@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 'use strict';
 (() => {
   const row = 17, narrow = 0.4, classes = ['process', 'user', 'kernel', 'jit', 'unknown', 'fold'];
