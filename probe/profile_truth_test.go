@@ -90,7 +90,8 @@ func TestSamplesAreTheCPUTime(t *testing.T) {
 			}
 		}
 	}
-	within(t, "CPU time of both", all, truth.CPU, 3)
+	// Interrupts that come upon a thread, those of the samples too, are in its samples but not in its CPU time.
+	within(t, "CPU time of both", all, truth.CPU, 5)
 	for i, name := range []string{"spin0", "spin1"} {
 		got, want := 100*float64(samples[name])/float64(all), 100*float64(truth.Each[i])/float64(truth.CPU)
 		if !lab.Guest() && (got < want-2 || got > want+2) {
