@@ -52,7 +52,12 @@ func TestAThreadThatCannotBePreemptedIsFound(t *testing.T) {
 			spun += s.NS
 		}
 	}
-	if spun < 900e6 || spun > 2200e6 {
+	for i := range iv.Gaps {
+		if g := &iv.Gaps[i]; holds(symbols, g.Kernel, "iw_busy") {
+			spun += g.NS // an emulated machine's timer is often late
+		}
+	}
+	if spun < 900e6 || spun > 2500e6 {
 		t.Errorf("%v of 4 s in the module", time.Duration(spun))
 	}
 	p.Close()

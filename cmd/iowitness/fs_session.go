@@ -72,7 +72,7 @@ func (c *fsCmd) reportOptions() filesystem.Options {
 func (s *fsSession) start() error {
 	s.opened = time.Now()
 	s.system = newSystem("/")
-	s.guard = newStackGuard(s.fs, "calls", s.maxCost, s.names.facts.BPFStats == kernel.On)
+	s.guard = newStackGuard(s.fs, "calls", "causes", s.maxCost, s.names.facts.BPFStats == kernel.On)
 	return s.fs.Start()
 }
 

@@ -49,7 +49,7 @@ func openProfile(kind probe.ProfileKind, o probe.ProfileOptions, maxCost float64
 // start opens the gate.
 func (s *profileSession) start() error {
 	s.system = newSystem("/")
-	s.guard = newStackGuard(s.profile, "stacks", s.maxCost, s.names.facts.BPFStats == kernel.On)
+	s.guard = newStackGuard(s.profile, "threads", "stacks", s.maxCost, s.names.facts.BPFStats == kernel.On)
 	s.guard.meter.calm = true // what is mapped by all processes is read at first
 	s.opened, s.begun = time.Now(), monotonic()
 	return s.profile.Start()

@@ -227,6 +227,22 @@ func TestTheCommandsStatusIsPassedOnByProfiles(t *testing.T) {
 	}
 }
 
+// TestProfilesKeepTheirBounds: they detach at --max-cost and at --max-time, and say so.
+func TestProfilesKeepTheirBounds(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, verb := range []string{"cpu", "offcpu", "runq"} {
+		r := runIt(t, verb, "--max-cost", "0.0001", "--for", "60s")
+		if r.status != exitError || !strings.Contains(r.out, "without stacks, more than the 0.0% that it may: detached") || !strings.Contains(r.err, "max-cost") {
+			t.Errorf("%s: %+v", verb, r)
+		}
+		began := time.Now()
+		r = runIt(t, verb, "--max-time", "1s", "--", "sh", "-c", "sleep 2; exit 3")
+		if took := time.Since(began); r.status != 3 || took < 2*time.Second || !strings.Contains(r.err, "--max-time (1s)") {
+			t.Errorf("%s: after %v %+v", verb, took, r)
+		}
+	}
+}
+
 // TestProfilesLeaveThemselvesOut (case F7), unless they are asked not to.
 func TestProfilesLeaveThemselvesOut(t *testing.T) {
 	lab.NeedRoot(t)

@@ -190,9 +190,7 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*s
 				return nil, child.outlive(err)
 			}
 			if f.MaxTime > 0 && time.Since(child.started) > f.MaxTime && !s.guard.stopped {
-				s.guard.stopped = true
-				s.guard.announce(fmt.Sprintf("the command ran longer than --max-time (%v): the rest of it is not told", f.MaxTime))
-				if err := s.profile.Pause(); err != nil {
+				if err := s.guard.stop(fmt.Sprintf("the command ran longer than --max-time (%v): detached, the rest of it is not told", f.MaxTime)); err != nil {
 					return nil, child.outlive(err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/iowitness/iowitness/probe"
 )
@@ -23,6 +24,7 @@ type stackWitness interface {
 type stackGuard struct {
 	witness stackWitness
 	what    string // it counts
+	spares  string // what it leaves out first
 	meter   *meter
 	breaker probe.Breaker
 	log     *slog.Logger
@@ -30,9 +32,9 @@ type stackGuard struct {
 	stopped bool
 }
 
-func newStackGuard(w stackWitness, what string, budget float64, always bool) *stackGuard {
+func newStackGuard(w stackWitness, what, spares string, budget float64, always bool) *stackGuard {
 	g := &stackGuard{
-		witness: w, what: what, meter: newMeter("/", w, always), breaker: probe.Breaker{Budget: budget},
+		witness: w, what: what, spares: spares, meter: newMeter("/", w, always), breaker: probe.Breaker{Budget: budget},
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 	g.meter.flat = true
@@ -46,6 +48,9 @@ func (g *stackGuard) announce(words string) {
 
 // tick sends the heartbeat and looks at the cost.
 func (g *stackGuard) tick() error {
+	if g.stopped {
+		return nil
+	}
 	silent, err := g.witness.Heartbeat()
 	if err != nil {
 		return err
@@ -62,10 +67,19 @@ func (g *stackGuard) tick() error {
 	case words == "":
 		return nil
 	case g.breaker.Level >= probe.LevelSampled: // there is nothing cheaper
-		g.stopped = true
-		g.announce(fmt.Sprintf("witnessing cost %.1f%% of a CPU without stacks, more than the %.1f%% that it may: detached", cost, g.breaker.Budget))
-		return g.witness.Pause()
+		return g.stop(fmt.Sprintf("witnessing cost %.1f%% of a CPU without %s, more than the %.1f%% that it may: detached", cost, g.spares, g.breaker.Budget))
 	}
-	g.announce(words)
+	g.announce(strings.ReplaceAll(words, "causes", g.spares))
 	return errors.Join(g.witness.SetStacks(g.breaker.Level == probe.LevelFull))
+}
+
+// stop ends witnessing for good; what was counted until now stays.
+func (g *stackGuard) stop(words string) error {
+	g.stopped = true
+	g.announce(words)
+	err := g.witness.Pause()
+	if w, ok := g.witness.(interface{ Detach() error }); ok {
+		err = errors.Join(err, w.Detach())
+	}
+	return err
 }
