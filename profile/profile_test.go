@@ -144,7 +144,7 @@ func holds(t *testing.T, n *profile.Node) {
 
 func TestTree(t *testing.T) {
 	for name, p := range map[string]*profile.Profile{
-		"database": profiletest.Database(), "hostile": profiletest.Hostile(), "empty": profiletest.Empty(), "large": profiletest.Large(3000),
+		"database": profiletest.Database(), "hostile": profiletest.Hostile(), "empty": profiletest.Empty(), "large": profiletest.Large(400),
 	} {
 		for _, o := range []profile.TreeOptions{
 			{}, {Threads: true}, {Merged: true}, {Count: true, MinShare: 0.01}, {MaxNodes: 10}, {MaxNodes: 500, MinShare: 1e-4}, {MaxDepth: 3},

@@ -57,16 +57,21 @@ func (o *object) debugSymbols(b *builder, file string, in *root) bool {
 }
 
 func (o *object) debugSymbolsAt(b *builder, in *root, place, id string, sum uint32) bool {
-	f, key, err := in.open(place)
+	h, err := in.hold(place)
+	if err != nil {
+		return false
+	}
+	defer h.close()
+	f, size, err := h.read()
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	other, err := readObject(f, uint64(key.size))
+	other, err := readObject(f, uint64(size))
 	if err != nil || other.machine != o.machine || other.wide != o.wide || other.buildID() != id {
 		return false
 	}
-	if id == "" && (key.size > maxSummed || !hasSum(f, key.size, sum)) {
+	if id == "" && (size > maxSummed || !hasSum(f, size, sum)) {
 		return false
 	}
 	return other.addSymbols(b, symtab)

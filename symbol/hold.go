@@ -21,15 +21,15 @@ func (r *Resolver) process(pid uint32) *process {
 	return p
 }
 
-// mapAll opens what areas are of. It takes over the references that it makes.
-func (r *Resolver) mapAll(pid uint32, areas []area, prog *program) []mapping {
-	mappings := make([]mapping, 0, len(areas))
-	for i := range areas {
-		a := &areas[i]
+// mapAll makes mappings of what a look has found, and takes it over. Each holds its module.
+func (r *Resolver) mapAll(l *look, in *root) []mapping {
+	mappings := make([]mapping, 0, len(l.areas))
+	for i := range l.areas {
+		a, o := &l.areas[i], &l.opened[i]
 		m := mapping{start: a.start, end: a.end, offset: a.offset, device: a.device, inode: a.inode}
-		if old := prog.known(a); old != nil {
-			m = *old
-		} else if m.module = r.moduleOf(r.openArea(pid, *a, prog.root), prog.root); m.module == nil {
+		if o.known != nil && (o.known.module == nil || r.modules[o.known.module.key] == o.known.module) {
+			m = *o.known
+		} else if m.module = r.moduleOf(o, a, in); m.module == nil {
 			m.name = a.special()
 			if a.inode != 0 {
 				m.path = a.path
@@ -47,23 +47,24 @@ func (r *Resolver) mapAll(pid uint32, areas []area, prog *program) []mapping {
 	return mappings
 }
 
-// moduleOf is the module of a file that was opened: one that is known, or a new one.
-func (r *Resolver) moduleOf(o opened, in *root) *module {
-	if o.file == nil && o.data == nil {
+// moduleOf is the module of a file that was found: one that is known, or a new one.
+func (r *Resolver) moduleOf(o *opened, a *area, in *root) *module {
+	if o.file.file == nil && o.data == nil {
 		return nil
 	}
-	m := r.modules[o.key]
+	m := r.modules[o.file.key]
 	if m != nil {
-		if o.file != nil {
+		if o.file.file != nil {
 			r.giveFile(m, o.file)
 		}
-		return m
+	} else {
+		m = newModule(o.file, a.path, in)
+		if o.data != nil {
+			m.content, m.path, m.root = o.data, "", nil
+		}
+		r.addModule(m)
 	}
-	m = newModule(o.key, o.file, o.area.path, in)
-	if o.data != nil {
-		m.content, m.path, m.root = o.data, "", nil
-	}
-	r.addModule(m)
+	o.file = held{}
 	return m
 }
 
@@ -71,25 +72,25 @@ func (r *Resolver) addModule(m *module) {
 	r.clock++
 	m.used.Store(r.clock)
 	r.modules[m.key] = m
-	if m.file != nil {
+	if m.file.file != nil {
 		m.open.Store(true)
 		r.files++
 		r.closeSome(m)
 	}
 }
 
-// giveFile lets a known module have a file again if it has lost its own.
-func (r *Resolver) giveFile(m *module, file *os.File) {
+// giveFile lets a known module have a file again if it has let go of its own.
+func (r *Resolver) giveFile(m *module, file held) {
 	if m.mu.TryLock() {
 		defer m.mu.Unlock()
-		if m.file == nil && m.table.Load() == nil && !m.failed {
+		if m.file.file == nil && m.table.Load() == nil && m.loading == nil && !m.failed {
 			m.file = file
 			m.open.Store(true)
 			r.files++
 			return
 		}
 	}
-	file.Close()
+	file.close()
 }
 
 // closeSome holds the number of open files to its limit: those go first whose symbols were read,
@@ -109,18 +110,17 @@ func (r *Resolver) closeSome(keep *module) {
 	}
 }
 
-// learnCompiled opens the perf map of a process, if it has one.
-func (r *Resolver) learnCompiled(prog *program, l look) {
-	file, key, err := openPerfMap(prog.root, l.nspid, l.owner)
-	if err != nil {
+// learnCompiled takes over the perf map of a process, if it has one.
+func (r *Resolver) learnCompiled(prog *program, l *look) {
+	if l.compiled.file == nil || prog.compiled != nil {
 		return
 	}
-	m := r.modules[key]
+	m := r.modules[l.compiled.key]
 	if m == nil {
-		m = newModule(key, file, "[jit]", prog.root)
+		m = newModule(l.compiled, "[jit]", prog.root)
+		m.perfMap = true
 		r.addModule(m)
-	} else {
-		file.Close()
+		l.compiled = held{}
 	}
 	m.refs++
 	prog.compiled = m
@@ -166,14 +166,7 @@ func (r *Resolver) drop(m *module) {
 	if m.open.Swap(false) {
 		r.files--
 	}
-	go func() { // who names a frame by it may still read
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.failed = true
-		if m.file != nil {
-			m.file.Close()
-		}
-	}()
+	go m.end() // who names a frame by it may still read
 }
 
 func (r *Resolver) dropProgram(prog *program) {
@@ -229,6 +222,11 @@ func (r *Resolver) holdRoot(path string) *root {
 	if err != nil {
 		return nil
 	}
+	return r.takeRoot(file, key)
+}
+
+// takeRoot takes over a root directory; one that is known already is closed.
+func (r *Resolver) takeRoot(file *os.File, key fileKey) *root {
 	if known := r.roots[key]; known != nil {
 		file.Close()
 		known.refs++
@@ -247,8 +245,17 @@ func (r *Resolver) dropRoot(in *root) {
 		return
 	}
 	delete(r.roots, in.key)
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.file.Close()
-	in.file = nil
+	go in.close() // a look beneath it may hang
+}
+
+func (r *root) close() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file != nil {
+		r.file.Close()
+	}
+	r.file = nil
 }

@@ -15,13 +15,17 @@ import (
 	"strings"
 )
 
-// look is what one look at a process found.
+// look is what one look at a process found, and took hold of.
 type look struct {
-	image image
-	owner uint32 // effective uid
-	nspid uint32 // pid in its innermost namespace
-	areas []area
-	left  uint64
+	image    image
+	owner    uint32 // effective uid
+	nspid    uint32 // pid in its innermost namespace
+	areas    []area
+	left     uint64
+	opened   []opened // for each area
+	root     *os.File // nil: it could not be had
+	rootKey  fileKey
+	compiled held // its perf map
 }
 
 // folder is a process's folder in /proc.
@@ -29,19 +33,45 @@ func (r *Resolver) folder(pid uint32) string {
 	return filepath.Join(r.path, "proc", strconv.FormatUint(uint64(pid), 10))
 }
 
-func (r *Resolver) look(pid uint32) (l look, err error) {
+// look looks at a process. What is known of it already is not opened again.
+func (r *Resolver) look(pid uint32, last program) (l *look, err error) {
+	l = &look{}
 	folder := r.folder(pid)
 	if l.image, err = readImage(folder + "/stat"); err != nil {
-		return l, err
+		return nil, err
 	}
 	l.owner, l.nspid = readOwner(folder+"/status", pid)
 	maps, err := os.Open(folder + "/maps")
 	if err != nil {
-		return l, err
+		return nil, err
 	}
 	defer maps.Close()
-	l.areas, l.left, err = parseAreas(maps, r.limits.Mappings)
-	return l, err
+	if l.areas, l.left, err = parseAreas(maps, r.limits.Mappings); err != nil || len(l.areas) == 0 {
+		return l, err
+	}
+	l.root, l.rootKey, _ = openRoot(folder + "/root")
+	for _, a := range l.areas {
+		o := opened{known: last.known(&a)}
+		if o.known == nil {
+			o = openArea(folder, a, l.root)
+		}
+		l.opened = append(l.opened, o)
+	}
+	if l.root != nil && last.compiled == nil && hasAnonymous(l.areas) {
+		l.compiled, _ = holdPerfMap(l.root, l.nspid, l.owner)
+	}
+	return l, nil
+}
+
+// close lets go of what was not taken over.
+func (l *look) close() {
+	if l.root != nil {
+		l.root.Close()
+	}
+	for i := range l.opened {
+		l.opened[i].file.close()
+	}
+	l.compiled.close()
 }
 
 func readImage(path string) (i image, err error) {
@@ -92,40 +122,37 @@ func number(text string, otherwise uint32) uint32 {
 	return uint32(n)
 }
 
-// opened is a file that was opened for an area, not yet known to be a new module.
+// opened is what was found behind an area.
 type opened struct {
-	area area
-	key  fileKey
-	file *os.File // nil: it could not be
-	data io.ReaderAt
+	known *mapping    // it is the same as before
+	file  held        // none: it could not be had
+	data  io.ReaderAt // of the vdso
 }
 
-// openArea opens the file behind an area: that very file, even if it was deleted or replaced,
-// or, where the kernel does not allow that, the one of its name if it is still the same.
-func (r *Resolver) openArea(pid uint32, a area, in *root) opened {
-	folder := r.folder(pid)
+// openArea takes hold of the file behind an area: that very file, even if it was deleted or
+// replaced, or, where the kernel does not allow that, the one of its name if it is still the same.
+func openArea(folder string, a area, root *os.File) opened {
 	if a.path == "[vdso]" {
 		return openVDSO(folder, a)
 	}
 	if a.inode == 0 {
-		return opened{area: a}
+		return opened{}
 	}
-	file, key, err := openRegular(fmt.Sprintf("%s/map_files/%x-%x", folder, a.start, a.end))
+	h, err := holdFile(fmt.Sprintf("%s/map_files/%x-%x", folder, a.start, a.end))
 	if err == nil {
-		return opened{area: a, key: key, file: file}
+		return opened{file: h}
 	}
-	if a.deleted || errors.Is(err, errNotRegular) {
-		return opened{area: a}
+	if a.deleted || root == nil || errors.Is(err, errNotRegular) {
+		return opened{}
 	}
-	file, key, err = in.open(a.path)
-	if err != nil {
-		return opened{area: a}
+	if h, err = holdBeneath(root, a.path); err != nil {
+		return opened{}
 	}
-	if key.inode != a.inode { // the device may differ, as on btrfs and overlayfs
-		file.Close()
-		return opened{area: a}
+	if h.key.inode != a.inode { // the device may differ, as on btrfs and overlayfs
+		h.close()
+		return opened{}
 	}
-	return opened{area: a, key: key, file: file}
+	return opened{file: h}
 }
 
 // special is the name of an area of no file.

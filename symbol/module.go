@@ -19,17 +19,20 @@ type module struct {
 	path    string
 	root    *root
 	content io.ReaderAt // of the vdso; nil: a file
+	perfMap bool        // it is a perf map
 	refs    int         // mappings; guarded by the resolver
 	bytes   int64       // of its table, as accounted; guarded by the resolver
 	used    atomic.Uint64
 	open    atomic.Bool           // it has a file
 	table   atomic.Pointer[table] // nil: not read, or thrown out
 
-	mu       sync.Mutex // of all below
-	file     *os.File   // nil: closed
-	failed   bool       // its symbols cannot be had, and will not be tried for again
-	loads    int        // how often they were read
-	checked  time.Time  // when they last were, or a perf map was found not to have grown
+	mu       sync.Mutex    // of all below
+	file     held          // none: let go
+	failed   bool          // its symbols cannot be had, and will not be tried for again
+	loading  chan struct{} // closed when what is being read has been; nil: nothing is
+	slow     bool          // that has been waited for long enough
+	loads    int           // how often they were read
+	checked  time.Time     // when they last were
 	segments []segment
 	buildID  string
 	length   int64 // of the perf map when it was read
@@ -39,48 +42,123 @@ type module struct {
 type root struct {
 	key  fileKey
 	refs int
-	mu   sync.Mutex
+	mu   sync.RWMutex
 	file *os.File // nil: closed
 }
 
-func (r *root) open(path string) (*os.File, fileKey, error) {
+// hold takes hold of a file below the root.
+func (r *root) hold(path string) (held, error) {
 	if r == nil {
-		return nil, fileKey{}, os.ErrNotExist
+		return held{}, os.ErrNotExist
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	if r.file == nil {
-		return nil, fileKey{}, os.ErrNotExist
+		return held{}, os.ErrNotExist
 	}
-	return openBeneath(r.file, path)
+	return holdBeneath(r.file, path)
 }
 
-func newModule(key fileKey, file *os.File, name string, in *root) *module {
-	return &module{key: key, file: file, path: name, name: path.Base(name), root: in}
+func newModule(file held, name string, in *root) *module {
+	return &module{key: file.key, file: file, path: name, name: path.Base(name), root: in}
 }
 
-// frame fills in what the module knows of the byte at an offset of its file. It reports a table that it has read for it.
-func (m *module) frame(f *Frame, offset uint64, raw bool, host *root) (read *table) {
+// frame fills in what the module knows of the byte at an offset of its file.
+func (m *module) frame(f *Frame, offset uint64, r *Resolver) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f.Module, f.Path, f.Kind = m.name, m.path, User
 	t := m.table.Load()
-	if t == nil && !m.failed {
-		if t = m.load(host); t != nil {
-			m.table.Store(t)
-			read = t
-		}
+	if t == nil {
+		t = m.await(r, m.mayLoad)
 	}
 	f.BuildID = m.buildID
 	virtual, ok := address(m.segments, offset)
 	if !ok {
-		return read
+		return
 	}
 	f.Virtual = virtual
 	if t != nil {
-		t.label(f, virtual, raw)
+		t.label(f, virtual, r.raw)
 	}
-	return read
+}
+
+// compiled names an address by the perf map, read again if it may have grown.
+func (m *module) compiled(f *Frame, r *Resolver) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.table.Load()
+	if t == nil || !t.label(f, f.Address, true) {
+		t = m.await(r, m.mayGrow)
+		if t == nil || !t.label(f, f.Address, true) {
+			return
+		}
+	}
+	f.Kind, f.Module, f.Path, f.BuildID, f.Virtual = JIT, m.name, "", "", 0
+}
+
+// A table that was thrown out is read again, but after some times no sooner than reloadAfter: where
+// memory is too small for all that is asked for, reading would be all that is done. A perf map is
+// looked at every checkEvery for an address that it lacks.
+const (
+	freeLoads   = 4
+	reloadAfter = 10 * time.Second
+	checkEvery  = time.Second
+)
+
+func (m *module) mayLoad() bool {
+	return !m.failed && (m.loads < freeLoads || time.Since(m.checked) >= reloadAfter)
+}
+
+func (m *module) mayGrow() bool {
+	return !m.failed && (m.loads == 0 || time.Since(m.checked) >= checkEvery)
+}
+
+// await lets the symbols be read, if they may, and waits for them for a while. It lets go of the
+// module's lock meanwhile: a file system may not answer.
+func (m *module) await(r *Resolver, may func() bool) *table {
+	switch {
+	case m.loading == nil && !may():
+		return m.table.Load()
+	case m.loading == nil:
+		m.loads++
+		m.checked = time.Now()
+		m.loading, m.slow = make(chan struct{}), false
+		go m.load(r, source{m, m.file, m.table.Load(), m.length})
+	case m.slow:
+		return m.table.Load()
+	}
+	done := m.loading
+	m.mu.Unlock()
+	timer := time.NewTimer(loadFor)
+	defer timer.Stop()
+	late := false
+	select {
+	case <-done:
+	case <-timer.C:
+		late = true
+	}
+	m.mu.Lock()
+	m.slow = m.slow || late && m.loading == done
+	return m.table.Load()
+}
+
+// load reads beside, and takes what it gets.
+func (m *module) load(r *Resolver, from source) {
+	got, err := from.read(r.host)
+	m.mu.Lock()
+	done := m.loading
+	m.loading = nil
+	switch {
+	case err != nil:
+		m.failed = true
+	case got.table != nil:
+		m.segments, m.buildID, m.length = got.segments, got.buildID, got.length
+		m.table.Store(got.table)
+	}
+	m.mu.Unlock()
+	r.account(m, got.table)
+	close(done)
 }
 
 // label names a frame by the symbol that holds an address, if there is one.
@@ -111,92 +189,34 @@ func (t *table) spell(at int, raw bool) string {
 	return name
 }
 
-// A table that was thrown out is read again, but after some times no sooner than reloadAfter: where
-// memory is too small for all that is asked for, reading would be all that is done.
-const (
-	freeLoads   = 4
-	reloadAfter = 10 * time.Second
-)
-
-// load reads the symbols of an ELF file.
-func (m *module) load(host *root) *table {
-	now := time.Now()
-	if m.loads >= freeLoads && now.Sub(m.checked) < reloadAfter {
-		return nil
-	}
-	m.loads++
-	m.checked = now
-	in, size, release := m.reader()
-	if in == nil {
-		m.failed = true
-		return nil
-	}
-	defer release()
-	o, err := readObject(in, uint64(size))
-	if err != nil {
-		m.failed = true
-		return nil
-	}
-	m.segments, m.buildID = o.segments, o.buildID()
-	var b builder
-	m.collect(o, &b, host)
-	return b.build(o.code())
-}
-
-// collect takes all names that can be had of a file: its own symbols, and where these are not all,
-// those of its debug file, or else Go's table and symbols that were compressed. A file whose
-// .symtab has less than the dynamic symbols was stripped of most.
-func (m *module) collect(o *object, b *builder, host *root) {
-	o.addSymbols(b, dynsym)
-	dynamic := len(b.entries)
-	if o.addSymbols(b, symtab) && len(b.entries) >= 2*dynamic {
-		return
-	}
-	roots := []*root{m.root}
-	if host != m.root {
-		roots = append(roots, host)
-	}
-	for _, in := range roots {
-		if o.debugSymbols(b, m.path, in) {
-			return
-		}
-	}
-	o.goFunctions(b)
-	o.miniSymbols(b)
-}
-
-// reader gives the content of the file, which is opened again if it was closed meanwhile.
-func (m *module) reader() (in io.ReaderAt, size int64, release func()) {
-	if m.content != nil {
-		return m.content, m.key.size, func() {}
-	}
-	if m.file != nil {
-		return m.file, m.key.size, func() {}
-	}
-	file, key, err := m.root.open(m.path)
-	if err != nil {
-		return nil, 0, nil
-	}
-	if key != m.key {
-		file.Close()
-		return nil, 0, nil
-	}
-	return file, m.key.size, func() { file.Close() }
-}
-
-// closeFile gives back the descriptor, if the module is not busy.
+// closeFile lets go of the file, if the module is not busy.
 func (m *module) closeFile() bool {
 	if !m.mu.TryLock() {
 		return false
 	}
 	defer m.mu.Unlock()
-	if m.file == nil {
+	if m.file.file == nil || m.loading != nil {
 		return false
 	}
-	m.file.Close()
-	m.file = nil
+	m.file.close()
+	m.file = held{}
 	m.open.Store(false)
 	return true
+}
+
+// end lets go of all, when what is being read has been.
+func (m *module) end() {
+	m.mu.Lock()
+	m.failed = true
+	for m.loading != nil {
+		done := m.loading
+		m.mu.Unlock()
+		<-done
+		m.mu.Lock()
+	}
+	defer m.mu.Unlock()
+	m.file.close()
+	m.file = held{}
 }
 
 // giveUp leaves the module without symbols, and with all else.
@@ -204,33 +224,4 @@ func (m *module) giveUp() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failed = true
-}
-
-// checkEvery is how often a perf map is looked at for an address that it lacks.
-const checkEvery = time.Second
-
-// compiled names an address by the perf map, read again if it has grown.
-func (m *module) compiled(f *Frame, now time.Time) (read *table) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	t := m.table.Load()
-	if t == nil || !t.label(f, f.Address, true) {
-		if m.file == nil || (!m.checked.IsZero() && now.Sub(m.checked) < checkEvery) {
-			return nil
-		}
-		m.checked = now
-		info, err := m.file.Stat()
-		if err != nil || (t != nil && info.Size() == m.length) {
-			return nil
-		}
-		m.length = info.Size()
-		t = readPerfMap(io.NewSectionReader(m.file, 0, m.length))
-		m.table.Store(t)
-		read = t
-		if !t.label(f, f.Address, true) {
-			return read
-		}
-	}
-	f.Kind, f.Module, f.Path, f.BuildID, f.Virtual = JIT, m.name, "", "", 0
-	return read
 }

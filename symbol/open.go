@@ -19,39 +19,65 @@ type fileKey struct {
 	size          int64
 }
 
-// openRegular opens a file by a path that the kernel made (/proc/PID/…). The file may be
-// whatever a hostile process has mapped: nothing but a regular file is really opened.
-func openRegular(path string) (*os.File, fileKey, error) {
-	return reopen(unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0))
+// held is a file that is held, but not opened for reading yet. To take hold of one asks nothing
+// of the file system that it is on, which may be a server that does not answer.
+type held struct {
+	file  *os.File
+	key   fileKey
+	owner uint32
 }
 
-// openBeneath opens a regular file by a path as the processes below a root see it. Links,
+// holdFile takes hold of a regular file by a path that the kernel made (/proc/PID/…). The file may
+// be whatever a hostile process has mapped: nothing but a regular file is taken.
+func holdFile(path string) (held, error) {
+	return taken(unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0))
+}
+
+// holdBeneath takes hold of a regular file by a path as the processes below a root see it. Links,
 // absolute ones also, do not lead out of the root.
-func openBeneath(root *os.File, path string) (*os.File, fileKey, error) {
+func holdBeneath(root *os.File, path string) (held, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	return reopen(unix.Openat2(int(root.Fd()), path, &how)) // Linux 5.6; before it such files are not found
+	return taken(unix.Openat2(int(root.Fd()), path, &how)) // Linux 5.6; before it such files are not found
 }
 
-// reopen opens for reading what so far is only a place.
-func reopen(place int, err error) (*os.File, fileKey, error) {
+func taken(fd int, err error) (held, error) {
 	if err != nil {
-		return nil, fileKey{}, err
+		return held{}, err
 	}
-	defer unix.Close(place)
-	var st unix.Stat_t
-	if err := unix.Fstat(place, &st); err != nil {
-		return nil, fileKey{}, err
+	var st unix.Statx_t
+	err = unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errNotRegular
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fileKey{}, errNotRegular
+	if err != nil {
+		unix.Close(fd)
+		return held{}, err
 	}
-	name := "/proc/self/fd/" + strconv.Itoa(place)
+	key := fileKey{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec), int64(st.Size)}
+	return held{os.NewFile(uintptr(fd), "held"), key, st.Uid}, nil
+}
+
+// read opens the file for reading, and tells its size. It may take as long as the file system likes.
+func (h held) read() (*os.File, int64, error) {
+	name := "/proc/self/fd/" + strconv.Itoa(int(h.file.Fd()))
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fileKey{}, err
+		return nil, 0, err
 	}
-	key := fileKey{uint64(st.Dev), st.Ino, st.Mtim.Nano(), st.Size}
-	return os.NewFile(uintptr(fd), name), key, nil
+	file := os.NewFile(uintptr(fd), name)
+	info, err := file.Stat()
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// close lets go of the file.
+func (h held) close() {
+	if h.file != nil {
+		h.file.Close()
+	}
 }
 
 // openRoot takes hold of a process's root directory, so that it outlasts the process.
@@ -60,10 +86,10 @@ func openRoot(path string) (*os.File, fileKey, error) {
 	if err != nil {
 		return nil, fileKey{}, err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, &st); err != nil {
 		unix.Close(fd)
 		return nil, fileKey{}, err
 	}
-	return os.NewFile(uintptr(fd), path), fileKey{device: uint64(st.Dev), inode: st.Ino}, nil
+	return os.NewFile(uintptr(fd), path), fileKey{device: unix.Mkdev(st.Dev_major, st.Dev_minor), inode: st.Ino}, nil
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 const maxPerfMap = 256 << 20
@@ -38,18 +36,17 @@ func hexadecimal(text []byte) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(string(text), "0x"), 16, 64)
 }
 
-// openPerfMap opens /tmp/perf-PID.map as the process sees it. Another user's file is not
+// holdPerfMap takes hold of /tmp/perf-PID.map as the process sees it. Another user's file is not
 // believed: anyone may write to /tmp.
-func openPerfMap(in *root, pid, owner uint32) (*os.File, fileKey, error) {
-	file, key, err := in.open("/tmp/perf-" + strconv.FormatUint(uint64(pid), 10) + ".map")
+func holdPerfMap(root *os.File, pid, owner uint32) (held, error) {
+	h, err := holdBeneath(root, "/tmp/perf-"+strconv.FormatUint(uint64(pid), 10)+".map")
 	if err != nil {
-		return nil, key, err
+		return h, err
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(int(file.Fd()), &st); err != nil || (st.Uid != owner && st.Uid != 0) {
-		file.Close()
-		return nil, key, os.ErrPermission
+	if h.owner != owner && h.owner != 0 {
+		h.close()
+		return held{}, os.ErrPermission
 	}
-	key.size, key.modified = 0, 0 // it grows, and stays the same file
-	return file, key, nil
+	h.key.size, h.key.modified = 0, 0 // it grows, and stays the same file
+	return h, nil
 }

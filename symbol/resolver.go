@@ -4,9 +4,8 @@ package symbol
 
 import (
 	"cmp"
-	"path/filepath"
+	"slices"
 	"sync"
-	"time"
 )
 
 // Limits bound what a resolver holds. Zero fields take the defaults.
@@ -55,6 +54,7 @@ type Resolver struct {
 	path   string
 	limits Limits
 	raw    bool
+	slots  chan struct{} // of looks that are under way
 
 	mu        sync.Mutex
 	clock     uint64 // counts uses, to tell what was not used for longest
@@ -72,7 +72,7 @@ type Resolver struct {
 // New makes a resolver on the /proc beneath a root ("/" normally).
 func New(path string, options Options) *Resolver {
 	r := &Resolver{
-		path: path, limits: options.withDefaults(), raw: options.Raw,
+		path: path, limits: options.withDefaults(), raw: options.Raw, slots: make(chan struct{}, maxWaits),
 		processes: map[uint32]*process{}, modules: map[fileKey]*module{}, roots: map[fileKey]*root{},
 	}
 	r.host = r.holdRoot(path)
@@ -83,12 +83,14 @@ func New(path string, options Options) *Resolver {
 // that its code is in, so that its frames can be named after its end or its next exec. Call it
 // when a process is first seen, and again when a frame is of Kind Unknown, at most now and then.
 // An error tells that nothing could be learned: that it has ended (os.ErrNotExist), or is out of
-// reach (os.ErrPermission). A kernel thread, and a process that is about to end, have no code.
+// reach (os.ErrPermission), or that it takes more than a second to look at. A kernel thread, and a process that is about to end, have no code.
 func (r *Resolver) Learn(pid uint32, now uint64) error {
-	l, err := r.look(pid)
+	last := r.last(pid)
+	l, err := within(r.slots, lookFor, func() (*look, error) { return r.look(pid, last) }, (*look).close)
 	if err != nil {
 		return err
 	}
+	defer l.close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.losses.Mappings += l.left
@@ -97,19 +99,30 @@ func (r *Resolver) Learn(pid uint32, now uint64) error {
 	}
 	p := r.process(pid)
 	prog := p.current(l.image)
-	if prog.root == nil {
-		prog.root = r.holdRoot(filepath.Join(r.folder(pid), "root"))
+	if prog.root == nil && l.root != nil {
+		prog.root = r.takeRoot(l.root, l.rootKey)
+		l.root = nil
 	}
-	mappings := r.mapAll(pid, l.areas, prog)
-	if prog.compiled == nil && hasAnonymous(l.areas) {
-		r.learnCompiled(prog, l)
-	}
+	mappings := r.mapAll(l, prog.root)
+	r.learnCompiled(prog, l)
 	if !prog.take(now, mappings) {
 		r.release(mappings)
 	}
 	r.trim(p)
 	r.makeRoom(pid)
 	return nil
+}
+
+// last is what is known of the program that a process ran last.
+func (r *Resolver) last(pid uint32) program {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.processes[pid]; p != nil && len(p.programs) > 0 {
+		last := p.programs[len(p.programs)-1]
+		last.generations = slices.Clone(last.generations)
+		return last
+	}
+	return program{}
 }
 
 // Executed tells that a process began another program at that instant: older mappings do not
@@ -153,10 +166,10 @@ func (r *Resolver) Resolve(pid uint32, at, address uint64) Frame {
 	}
 	f.Kind, f.Module, f.Path = User, m.name, m.path
 	if m.module != nil {
-		r.account(m.module, m.module.frame(&f, address-m.start+m.offset, r.raw, r.host))
+		m.module.frame(&f, address-m.start+m.offset, r)
 	}
 	if f.Name == "" && compiled != nil && (m.module == nil || f.Virtual == 0) {
-		r.account(compiled, compiled.compiled(&f, time.Now()))
+		compiled.compiled(&f, r)
 	}
 	return f
 }
@@ -200,7 +213,6 @@ func (r *Resolver) Close() error {
 	for pid := range r.processes {
 		r.forget(pid)
 	}
-	r.dropRoot(r.host)
-	r.host = nil
+	r.host.close()
 	return nil
 }

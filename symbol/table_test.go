@@ -160,9 +160,9 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 			defer w.Close()
 			path = fmt.Sprintf("/proc/self/fd/%d", r.Fd())
 		}
-		if f, _, err := openRegular(path); err == nil {
-			f.Close()
-			t.Errorf("%s was opened", path)
+		if h, err := holdFile(path); err == nil {
+			h.close()
+			t.Errorf("%s was taken", path)
 		}
 	}
 }
@@ -189,13 +189,11 @@ func TestRootsHoldLinks(t *testing.T) {
 	defer file.Close()
 	in := &root{key: key, file: file}
 	for name, want := range map[string]bool{"/absolute": false, "/relative": false, "/../../../etc/passwd": false, "/inside": true, "/own": true} {
-		f, _, err := in.open(name)
+		h, err := in.hold(name)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
-		if f != nil {
-			f.Close()
-		}
+		h.close()
 	}
 }
 
@@ -245,11 +243,16 @@ func FuzzELF(f *testing.F) {
 		for ; len(patch) >= 3; patch = patch[3:] {
 			content[(int(patch[0])|int(patch[1])<<8)%len(content)] = patch[2]
 		}
-		m := &module{content: bytes.NewReader(content), key: fileKey{size: int64(len(content))}}
-		var frame Frame
-		m.frame(&frame, offset, false, nil)
-		if table := m.table.Load(); table != nil && table.bytes() > int64(64*len(content)) {
-			t.Errorf("a table of %d bytes of a file of %d", table.bytes(), len(content))
+		got := readBroken(content)
+		address, _ := address(got.segments, offset)
+		if got.table == nil {
+			return
+		}
+		if at, _, ok := got.table.find(address); ok && len(got.table.name(at)) == 0 {
+			t.Error("a symbol without name")
+		}
+		if got.table.bytes() > int64(64*len(content)) {
+			t.Errorf("a table of %d bytes of a file of %d", got.table.bytes(), len(content))
 		}
 	})
 }

@@ -15,7 +15,7 @@ var vdsoSeed = maphash.MakeSeed()
 // openVDSO copies the code that the kernel lends to a process; it is a small ELF file, and mostly
 // the same for all.
 func openVDSO(folder string, a area) opened {
-	o := opened{area: a}
+	var o opened
 	if a.end-a.start > maxVDSO {
 		return o
 	}
@@ -28,8 +28,7 @@ func openVDSO(folder string, a area) opened {
 	if n, _ := memory.ReadAt(content, int64(a.start)); n < len(content) {
 		return o
 	}
-	o.area.offset = 0
 	o.data = bytes.NewReader(content)
-	o.key = fileKey{device: ^uint64(0), inode: maphash.Bytes(vdsoSeed, content), size: int64(len(content))}
+	o.file.key = fileKey{device: ^uint64(0), inode: maphash.Bytes(vdsoSeed, content), size: int64(len(content))}
 	return o
 }
