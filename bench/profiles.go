@@ -26,7 +26,9 @@ func measureProfiles(ctx context.Context, b *bench) (*section, error) {
 	var all []costReadings
 	for _, c := range []contender{
 		with("offcpu"), with("offcpu", "--kernel-only"), with("offcpu", "--slower", "1ms", "--kernel-only"), with("runq"),
-		{name: offcputime, argv: []string{offcputime}}, {name: runqlat, argv: []string{runqlat}}, {name: nameFloor},
+		{name: offcputime, argv: []string{offcputime}},
+		{name: runqlat, argv: []string{runqlat}},
+		{name: nameFloor},
 	} {
 		all = append(all, costReadings{contender: c, time: measure{Unit: "ns"}, runs: measure{Digits: 2}})
 	}

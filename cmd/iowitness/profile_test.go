@@ -3,11 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -265,45 +268,57 @@ func TestProfilesLeaveThemselvesOut(t *testing.T) {
 	}
 }
 
-// TestSharesAreThoseOfPerf: the shares of functions of one load, beside perf record's.
+// TestSharesAreThoseOfPerf: the ten functions that have most of a load by perf record, which samples at
+// the same time, have as much of it by us.
 func TestSharesAreThoseOfPerf(t *testing.T) {
 	lab.NeedRoot(t)
 	if _, err := exec.LookPath("perf"); err != nil || lab.Guest() || testing.Short() {
 		t.Skip("needs perf, and half a minute")
 	}
-	c := lab.Workload{Name: "spin", Args: []string{"60000", "60000", "60000"}}.Start(t)
-	c.Go()
-	defer c.End()
-	time.Sleep(200 * time.Millisecond)
+	// Ahead of all others on a busy machine: shares of few samples are worth little.
+	work := exec.Command("nice", "-n", "-20", "dd", "if=/dev/zero", "of=/dev/null", "bs=4k")
+	if err := work.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer work.Wait()
+	defer work.Process.Kill()
+	time.Sleep(300 * time.Millisecond)
+	pid := fmt.Sprint(work.Process.Pid)
 	data := filepath.Join(t.TempDir(), "perf.data")
-	perf := exec.Command("perf", "record", "-q", "-F", "499", "-e", "cpu-clock", "-a", "-o", data, "--", "sleep", "8")
+	perf := exec.Command("perf", "record", "-q", "-F", "997", "-e", "cpu-clock", "-a", "-o", data, "--", "sleep", "12")
 	if err := perf.Start(); err != nil {
 		t.Fatal(err)
 	}
-	r := runIt(t, "cpu", "--json", "--event", "cpu-clock", "--frequency", "499", "--for", "8s", "--pid", fmt.Sprint(c.PID()))
+	r := runIt(t, "cpu", "--json", "--event", "cpu-clock", "--frequency", "997", "--for", "12s", "--pid", pid, "--max-cost", "0")
 	if err := perf.Wait(); err != nil || r.status != exitOK {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	text := lab.Run(t, "perf", "script", "-i", data, "--pid", fmt.Sprint(c.PID()), "-F", "comm")
-	theirs, ours := map[string]float64{}, map[string]float64{}
-	var n, total float64
-	for line := range strings.Lines(text) {
-		theirs[strings.TrimSpace(line)]++
-		n++
+	theirs, n := map[string]float64{}, 0.0
+	for line := range strings.Lines(lab.Run(t, "perf", "script", "-i", data, "--pid", pid, "-F", "ip,sym")) {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			theirs[plainName(fields[1])]++
+			n++
+		}
 	}
-	doc := readProfile(t, []byte(r.out))
-	for _, s := range doc.Stacks {
-		ours[s.Thread] += float64(s.NS)
-		total += float64(s.NS)
+	ours, total := map[string]float64{}, 0.0
+	for _, f := range readProfile(t, []byte(r.out)).Functions {
+		ours[plainName(f.Function)] += float64(f.SelfCount)
+		total += float64(f.SelfCount)
 	}
-	if n < 1000 || total == 0 {
-		t.Fatalf("perf has %v samples, we have %v ns", n, total)
+	if n < 3000 || total < 3000 {
+		t.Skipf("the machine is too busy: %v and %v samples", n, total)
 	}
-	for name := range theirs {
+	names := slices.SortedFunc(maps.Keys(theirs), func(a, b string) int { return cmp.Compare(theirs[b], theirs[a]) })
+	for _, name := range names[:min(10, len(names))] {
 		perf, own := 100*theirs[name]/n, 100*ours[name]/total
 		t.Logf("%s: %.2f%% by perf, %.2f%% by us", name, perf, own)
 		if perf-own > 2 || own-perf > 2 {
 			t.Errorf("%s has %.2f%% by perf, %.2f%% by us", name, perf, own)
 		}
 	}
+}
+
+// plainName is one name of the several that libc has for a function; of none perf says [unknown].
+func plainName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "[unknown]"), "__GI_"), "__libc_")
 }
