@@ -30,6 +30,8 @@ func newRecord(t *testing.T, name string, kind event.Kind) *record {
 		load = loadFs
 	case event.KindIO, event.KindIOWait:
 		load = loadBlock
+	case event.KindProcess, event.KindRunQ:
+		load = loadProfile
 	}
 	spec, err := load()
 	if err != nil {
