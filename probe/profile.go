@@ -345,15 +345,9 @@ func (p *Profile) followed(tid uint32, yes bool) error {
 
 // Losses are all counts since the start, of what can go missing here.
 func (p *Profile) Losses() ([]Loss, error) {
-	var losses []Loss
-	for i, l := range slices.Concat(lossNames, fsLossNames, requestLossNames, profileLossNames) {
-		if i < len(lossNames)+len(fsLossNames)+len(requestLossNames) && !slices.Contains(profileShares, l.ID) {
-			continue
-		}
-		if err := l.read(p.collection.Maps["losses"], uint32(i)); err != nil {
-			return nil, err
-		}
-		losses = append(losses, l)
+	losses, err := readLosses(p.collection.Maps["losses"], profileLossNames, profileShares...)
+	if err != nil {
+		return nil, err
 	}
 	stats, err := p.Stats()
 	if err != nil {

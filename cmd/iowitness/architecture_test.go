@@ -29,8 +29,8 @@ var mayImport = map[string][]string{
 	"scheduling/schedulingtest": {"event", "snapshot", "profile", "symbol", "scheduling"},
 	"request":                   {"event", "snapshot"},
 	"request/requesttest":       {"event", "snapshot/snapshottest", "request"},
-	"view/text": {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis", "symbol", "profile", "scheduling"},
-	"view/json": {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis", "symbol", "profile", "scheduling"},
+	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis", "symbol", "profile", "scheduling"},
+	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis", "symbol", "profile", "scheduling"},
 	"view/csv":                  {"event", "snapshot", "request", "identity"},
 	"view/folded":               {"symbol", "profile", "identity"},
 	"view/pprof":                {"symbol", "profile", "identity"},
@@ -51,8 +51,8 @@ var mayImport = map[string][]string{
 	"tracefs":                   {"kernel"},
 	"bench":                     {},
 	"blktrace":                  {"event"},
-	"expr": {},
-	"cmd/iowitness": {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame", "scheduling"},
+	"expr":                      {},
+	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame", "scheduling"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.
