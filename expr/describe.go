@@ -3,6 +3,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -91,4 +92,12 @@ func Joint(t btf.Type) string {
 		return "->"
 	}
 	return "."
+}
+
+// ArgumentPath is how an expression names an argument: built-in names hide it.
+func ArgumentPath(name string) string {
+	if slices.Contains(builtins, name) || registerNumber(name) >= 0 {
+		return "arg." + name
+	}
+	return name
 }

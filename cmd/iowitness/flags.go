@@ -24,6 +24,7 @@ type cli struct {
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
+	List    listCmd    `cmd:"" help:"List the functions and tracepoints that can be probed here, how, with their arguments, or why not."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
 	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
