@@ -270,8 +270,8 @@ func (c *catalog) tryMeans(facts kernel.Facts) []diagnosis.CatalogMeans {
 	}
 	t := newLiveTrial(DiagnoseOptions{BTF: c.options.BTF})
 	t.types = c.cache
-	tried := make([]diagnosis.CatalogMeans, 0, len(callMeans))
-	for _, m := range callMeans {
+	tried := make([]diagnosis.CatalogMeans, 0, len(allCallMeans))
+	for _, m := range allCallMeans {
 		one := diagnosis.CatalogMeans{ID: string(m), Verdict: diagnosis.Usable}
 		if err := tryCalls(t, m); err != nil {
 			one.Verdict, one.Reason = e.explain(describeCalls(m), err)

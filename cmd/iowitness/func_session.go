@@ -36,7 +36,7 @@ type callSession struct {
 	flags   *callFlags
 	plan    *callPlan
 	views   *callViews
-	witness *probe.Calls
+	witness probe.CallWitness
 	names   *names
 	cgroups *identity.Cgroups
 	system  *system
@@ -128,7 +128,7 @@ func (r *callSession) open(end *ending) (err error) {
 	if p.stacks || o.By.Stack {
 		go r.names.symbols()
 	}
-	if r.witness, err = probe.OpenCalls(p.find, p.targets, o); err != nil {
+	if r.witness, err = probe.OpenCallWitness(p.find, p.targets, o); err != nil {
 		return err
 	}
 	if p.denied > 0 {
@@ -489,7 +489,7 @@ func (r *callSession) foot(s *streams) error {
 // callGuard holds the cost of witnessing to a budget: first it leaves out stacks, then it
 // measures fewer calls, then it detaches.
 type callGuard struct {
-	calls   *probe.Calls
+	calls   probe.CallWitness
 	meter   *meter
 	breaker probe.Breaker
 	asked   probe.Detail

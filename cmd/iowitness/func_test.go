@@ -68,7 +68,7 @@ func funcDocument(t *testing.T, args ...string) callsDocument {
 // each once, by each means, with what they returned.
 func TestFuncCountsWhatTheFilterWants(t *testing.T) {
 	needProbes(t)
-	for _, via := range []string{"fexit", "kretprobe"} {
+	for _, via := range []string{"fexit", "kretprobe", "tracefs"} {
 		t.Run(via, func(t *testing.T) {
 			d := funcDocument(t, "vfs_write", "--where", `count == 777 && comm == "dd"`, "--by", "comm,count,ret", "--via", via,
 				"--", "dd", "if=/dev/zero", "of=/dev/null", "bs=777", "count=1000")
