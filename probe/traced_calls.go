@@ -5,6 +5,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"time"
@@ -147,7 +148,21 @@ func (w *tracedCalls) Resume() error {
 	}
 	w.ahead, w.beat, w.open = now, now, true
 	w.renewBudget()
+	w.knowThreads()
 	return nil
+}
+
+// knowThreads learns everybody's processes while they can be asked; those of filters are known.
+func (w *tracedCalls) knowThreads() {
+	if w.options.Follow || w.wishes.pids != nil {
+		return
+	}
+	for _, pid := range processes("/") {
+		tids, _ := threadsOf("/", pid)
+		for _, tid := range tids {
+			w.tasks.know(tid, pid)
+		}
+	}
 }
 
 // Pause disarms the probes: calls under way are given up.
@@ -157,6 +172,12 @@ func (w *tracedCalls) Pause() error {
 	}
 	err := errors.Join(w.pumpNow(), w.arm(false))
 	w.open = false
+	time.Sleep(slack) // until the last events are in their places
+	if _, more := w.reader.Collect(); more != nil {
+		err = errors.Join(err, more)
+	}
+	w.reader.Read(math.MaxUint64, w.event)
+	w.buryAll()
 	_, lost, more := w.reader.Restart()
 	w.lostEvents += lost
 	w.giveUp()

@@ -308,6 +308,15 @@ func (w *tracedCalls) bury() {
 	w.ending = keep
 }
 
+// buryAll forgets them at once: nothing more is told of them.
+func (w *tracedCalls) buryAll() {
+	for _, tid := range w.ending {
+		w.finish(tid)
+		w.tasks.forget(tid)
+	}
+	w.ending = w.ending[:0]
+}
+
 func (w *tracedCalls) finish(tid uint32) {
 	if t := w.threads[tid]; t != nil {
 		missed(t.calls)
