@@ -67,7 +67,7 @@ func (w *tracedCalls) enter(tid uint32, e *callEvent, r *tracefs.Record) {
 		return
 	}
 	e.function.balance.Entries++
-	c.input.Comm = t.comm
+	c.input.Comm, c.input.TGID, c.input.TID, c.input.CPU = t.comm, t.pid, tid, uint32(r.CPU)
 	if w.takesStacks() {
 		address, _ := e.address.Uint(r.Data)
 		c.stack = callersOf(address, r.Stack)
@@ -167,7 +167,7 @@ func (w *tracedCalls) end(t *callThread, c *tracedCall, ret uint64, r *tracefs.R
 	f := c.function
 	if f.Program != nil {
 		in := &c.input
-		in.Ret, in.Latency, in.TGID, in.TID, in.CPU = ret, took, t.pid, t.tid, uint32(r.CPU)
+		in.Ret, in.Latency = ret, took
 		if !f.Program.Evaluate(in, f.out) {
 			f.balance.Unwanted++
 			return

@@ -180,7 +180,7 @@ func (r *callSession) close() error {
 func (r *callSession) watch(s *streams, end *ending) (err error) {
 	r.opened, r.system = time.Now(), newSystem("/")
 	r.guard = &callGuard{
-		calls: r.witness, meter: newMeter("/", r.witness, r.names.facts.BPFStats == kernel.On),
+		calls: r.witness, meter: newMeter("/", r.witness, r.names.facts.BPFStats == kernel.On || r.witness.Means() == probe.Tracefs),
 		breaker: probe.Breaker{Budget: r.flags.MaxCost}, asked: probe.Detail{Stacks: true, Ratio: r.flags.ratio},
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), ratio: r.flags.ratio,
 	}
@@ -415,6 +415,9 @@ func (r *callSession) report(begin time.Time, interval bool) (*call.Report, erro
 	}
 	_, report.Cost = r.system.interval(report.End.Sub(begin))
 	probes := r.guard.meter.probeCost()
+	if r.witness.Means() == probe.Tracefs {
+		probes = snapshot.Cost{} // the kernel does not measure it
+	}
 	report.Cost.ProbeNS, report.Cost.ProbeRuns, report.Cost.ProbeWall, report.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
 	report.Notes = append(append(append(report.Notes, r.witness.Notes()...), r.guard.said...), r.notes...)
 	return report, nil
