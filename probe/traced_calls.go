@@ -288,7 +288,10 @@ func (w *tracedCalls) Follow(tid uint32) error {
 // Unfollow takes it out again.
 func (w *tracedCalls) Unfollow(tid uint32) error {
 	w.wishes.unfollowed[tid] = true
-	delete(w.threads, tid)
+	if t := w.threads[tid]; t != nil {
+		t.giveUp()
+		delete(w.threads, tid)
+	}
 	return nil
 }
 

@@ -282,11 +282,15 @@ func (w *tracedCalls) tell(t *callThread, c *tracedCall, took, ret uint64, r *tr
 // giveUp forgets all open calls: the gate was closed, or events went missing.
 func (w *tracedCalls) giveUp() {
 	for _, t := range w.threads {
-		for i := range t.calls {
-			t.calls[i].function.balance.GivenUp++
-		}
-		t.calls = t.calls[:0]
+		t.giveUp()
 	}
+}
+
+func (t *callThread) giveUp() {
+	for i := range t.calls {
+		t.calls[i].function.balance.GivenUp++
+	}
+	t.calls = t.calls[:0]
 }
 
 // lastCalls is how long after its exit a thread's calls still are awaited: it exits

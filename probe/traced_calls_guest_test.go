@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/expr"
+	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/lab"
 	"github.com/iowitness/iowitness/tracefs"
 )
@@ -185,6 +187,40 @@ func TestTracedCallsAreFilteredByTheKernel(t *testing.T) {
 		}
 	}); err != nil || told != 250 {
 		t.Errorf("%d told, %v", told, err)
+	}
+}
+
+// TestTracedCallsHaveStacks: of the callers, not of the function itself.
+func TestTracedCallsHaveStacks(t *testing.T) {
+	w := openTracedTargets(t, findTraced(t, "vfs_write"), CallOptions{By: CallBy{Stack: true}, Sums: true, Records: true, Stacks: true})
+	symbols, err := kernel.LoadSymbols("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writes(t, 100)
+	sums, _, _ := settled(t, w)
+	most := uint64(0)
+	for key, sum := range sums {
+		stack := w.Stack(key.Stack)
+		if most = max(most, sum.Count); sum.Count < 100 || len(stack) < 2 {
+			continue
+		}
+		if name, _, _ := symbols.Lookup(stack[0]); name == "vfs_write" || !strings.Contains(name, "write") {
+			t.Errorf("called by %s", name)
+		}
+	}
+	if most < 100 {
+		t.Errorf("%d calls by one stack", most)
+	}
+	if err := w.Drain(time.Unix(1, 0), func(r any) {
+		if len(r.(*event.Call).Stack) < 2 {
+			t.Error("a call without its stack")
+		}
+	}); err != nil {
+		t.Error(err)
 	}
 }
 
