@@ -27,7 +27,9 @@ enum record_kind {
 	RECORD_FILE = 5,	/* the path of a file, before the first call or request for it is told */
 	RECORD_IO = 6,		/* a block request that was completed; its head names the owner */
 	RECORD_IO_WAIT = 7,	/* the thread that such a completion woke */
-	RECORD_CALL = 8,	/* a call of a kernel function that has returned */
+	RECORD_PROCESS = 8,	/* a process is seen for the first time, is made, or begins another program */
+	RECORD_RUNQ = 9,	/* a long wait for a CPU, and what ran there meanwhile */
+	RECORD_CALL = 10,	/* a call of a kernel function that has returned */
 };
 
 struct record_head {
@@ -206,8 +208,11 @@ enum io_flag {
 	IO_SEQUENTIAL = 1 << 1,	/* begins where the one before ended */
 	IO_SPLIT = 1 << 2,	/* a part of a bio that was too large */
 	IO_DIRTIED = 1 << 3,	/* the owner dirtied the pages, the carrier writes them */
-	IO_STARTED = 1 << 6,	/* counted as started */
 	IO_INHERITED = 1 << 5,	/* the owner is that of the bio that it was made from, on the device above */
+	IO_STARTED = 1 << 6,	/* counted as started */
+	IO_PASSED = 1 << 7,	/* the bio itself came down from top, which has none of its own */
+	IO_DEV_ABOVE = 1 << 8,	/* dev is of top, and not of disk */
+	IO_UNCHARGED = 1 << 9,	/* written back for others, but the cgroup is not theirs */
 };
 
 enum io_phase {
@@ -235,7 +240,7 @@ struct io_life {
 	__u32 error;		/* as the kernel tells it: errno, or blk_status_t */
 	__u16 merged, requeues;
 	__u16 flags;		/* enum io_flag */
-	__u16 pad;
+	__u16 known;		/* for the sums: here and not in a register, where the verifier would try every number */
 	__u32 cpu;
 	struct task_id owner;
 	struct task_id carrier;	/* who submitted it, if not the owner */
@@ -263,22 +268,28 @@ struct io_key {
 	__u32 dev, disk;
 	__u32 tgid;
 	__u16 op;
-	__u16 flags;		/* IO_BIO or none */
-	__u32 pad;
+	__u16 flags;		/* of IO_BIO, IO_PASSED, IO_DEV_ABOVE and IO_UNCHARGED */
+	__u32 top;		/* of what was passed on */
 };
 
 struct phase_sum {
-	__u64 count;
 	__u64 ns;
 	__u64 max;
 };
+
+/* What is known of a request: its phases but the whole, and whether it is sequential. */
+#define KNOWN_PLACE (1 << PHASE_TOTAL)
+#define KNOWN_SETS (1 << PHASES)
 
 #define SIZE_SLOTS 24		/* of bytes: up to 512, up to 1,024 and so forth */
 
 struct io_sum {
 	struct task_id owner;	/* the first thread's */
-	__u64 count, bytes, errors, merged, requeues, split, sequential, sequenced;
-	__u64 depths, depth_count, depth_max;
+	__u64 with[KNOWN_SETS];	/* requests by what is known of them: one count instead of one for each */
+	__u64 untimed;		/* those without a begin, or that seem to end before it: in no time */
+	__u64 bytes, errors, merged, requeues, split, sequential;
+	__u64 depths, depth_max;
+	__u64 depth_no_data;	/* of those without data the depth may be known, but no place */
 	__u64 carried;		/* submitted by others than the owner */
 	struct phase_sum phases[PHASES];
 	__u32 device_hist[HIST_SLOTS];
@@ -325,12 +336,26 @@ enum loss {
 	LOSS_RING_IO,		/* records that found the ring full */
 	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
+	LOSS_IO_RATIO,		/* records not made, as only one in a number is */
 	/* Of calls of functions: */
 	LOSS_FRAMES,		/* not counted: no memory for their thread's state, or too deeply nested */
 	LOSS_CALL_OUT,		/* not counted: no memory for what was read at entry */
 	LOSS_CALL_SUM,		/* not counted: no memory for another sum */
 	LOSS_RING_CALL,		/* single calls that found the ring full */
 	LOSS_CALL_BUDGET,	/* single calls not told: more than asked for in a second */
+	/* Of profiles; ns is the time behind them, of samples that of their periods: */
+	LOSS_PROF_THREADS,	/* not counted: no memory for their thread's state */
+	LOSS_PROF_SUMS,		/* not counted: no room for another stack and thread */
+	LOSS_PROF_KERNEL,	/* counted without the kernel's stack: it could not be taken */
+	LOSS_PROF_USER,		/* counted without the program's */
+	LOSS_PROF_ROOM,		/* counted without a stack: no room for another one */
+	LOSS_PROF_COLLISION,	/* counted without a stack: another one has its number */
+	LOSS_PROF_SHED,		/* counted without stacks, as detail was shed */
+	LOSS_PROF_PAIRS,	/* of wakers and woken: no room for another pair */
+	LOSS_PROF_BUDGET,	/* long waits for a CPU not told one by one: the budget was used up */
+	LOSS_RING_PROCESS,	/* processes not told: the ring was full */
+	LOSS_RING_RUNQ,		/* long waits for a CPU not told: the ring was full */
+	LOSS_PROF_GAPS,		/* gaps between samples not told: no room for another one */
 	LOSSES,
 };
 
@@ -493,5 +518,7 @@ struct flush_sum {
 	__u64 max_ns;
 	__u64 unseen;		/* their issue was not seen: not counted */
 };
+
+#include "abi_profile.h"
 
 #endif

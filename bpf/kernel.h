@@ -89,6 +89,7 @@ struct request {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_iflags;
 	unsigned long s_magic;
 	struct dentry *s_root;
 };
@@ -304,11 +305,14 @@ struct bpf_iter__task {
 /* include/linux/sched.h; the values below have not moved since 4.14. */
 #define TASK_INTERRUPTIBLE	0x0001
 #define TASK_UNINTERRUPTIBLE	0x0002
+#define TASK_STOPPED		0x0004
+#define TASK_TRACED		0x0008
 #define TASK_DEAD		0x0080
 #define TASK_NOLOAD		0x0400
 #define TASK_FROZEN		0x8000		/* from 6.1 */
 #define PF_FROZEN		0x00010000	/* until 6.1; another flag since, of no effect here */
 #define PF_KTHREAD		0x00200000
+#define SB_I_CGROUPWB		0x00000001
 
 #define TS_COMPAT	0x0002		/* thread_info.status on x86: a system call by the 32-bit interface */
 

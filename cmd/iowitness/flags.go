@@ -22,10 +22,13 @@ type cli struct {
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
+	Cpu     cpuCmd     `cmd:"" help:"Show what runs, by samples of all CPUs: functions, callers, processes; and CPUs that cannot be interrupted."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
 	List    listCmd    `cmd:"" help:"List the functions and tracepoints that can be probed here, how, with their arguments, or why not."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
+	Offcpu  offcpuCmd  `cmd:"" help:"Show where threads are off their CPU, for how long, and who wakes them."`
+	Runq    runqCmd    `cmd:"" help:"Show how long threads that could run wait for a CPU, who woke them, and what ran meanwhile."`
 	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
 	Version bool `short:"V" help:"Print the version."`
@@ -33,8 +36,8 @@ type cli struct {
 
 // watchCmd is the main job.
 type watchCmd struct {
-	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      length `help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval length `help:"Length of an interval of the live view." placeholder:"1s"`
 
 	By     []string      `help:"Group by: ${keys} (one or more)." placeholder:"process"`
 	Pid    []uint32      `help:"Only these processes."`
@@ -88,6 +91,7 @@ func kongOptions(s streams) []kong.Option {
 			"  iowitness --for 10s          one report\n" +
 			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n" +
 			"  iowitness fs /mnt            what reads, writes and fsyncs there take\n" +
+			"  iowitness cpu --for 10s      where the CPU goes; offcpu: where it is waited, runq: for it\n" +
 			"  iowitness doctor             which means work here, and why others do not\n" +
 			"  iowitness causes             list the causes of waiting\n" +
 			"  iowitness fields             describe the output; --schema: of --json"),
@@ -115,7 +119,7 @@ func version() string {
 
 // Validate checks what the flags' types cannot say, and reads names.
 func (c *watchCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--slow": c.Slow, "--max-time": c.MaxTime} {
+	for name, d := range map[string]time.Duration{"--min": c.Min, "--slow": c.Slow, "--max-time": c.MaxTime} {
 		if d < 0 {
 			return fmt.Errorf("%s: a duration cannot be negative", name)
 		}
@@ -123,7 +127,7 @@ func (c *watchCmd) Validate() error {
 	if c.Slow == 0 {
 		return fmt.Errorf("--slow: must be more than 0")
 	}
-	if c.Interval != 0 && c.Interval < 10*time.Millisecond {
+	if c.Interval != 0 && c.Interval.duration() < 10*time.Millisecond {
 		return fmt.Errorf("--interval: must be at least 10ms")
 	}
 	if c.Top < -1 {
