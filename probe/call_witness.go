@@ -22,15 +22,15 @@ import (
 // KprobeMulti witnesses entry and return of many functions by one probe.
 const KprobeMulti Means = "kprobe_multi"
 
-// callMeans are the means of witnessing calls, best first.
+// callMeans are the means of witnessing calls by BPF, best first.
 var callMeans = []Means{Fexit, KprobeMulti, Kretprobe}
 
 // ParseCallMeans reads the id of a means of witnessing calls.
 func ParseCallMeans(id string) (Means, error) {
-	if slices.Contains(callMeans, Means(id)) {
+	if slices.Contains(allCallMeans, Means(id)) {
 		return Means(id), nil
 	}
-	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, callMeans)
+	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, allCallMeans)
 }
 
 // ErrCallsUnsupported is wrapped by errors that say that this kernel, or these

@@ -114,12 +114,30 @@ func Denied(name string) (reason string, denied bool) {
 	if strings.Contains(name, ".cold") {
 		return "it is the cold part of a function, which no call enters", true
 	}
-	for _, d := range Denials {
-		for _, pattern := range d.Patterns {
-			if match, _ := path.Match(pattern, base); match {
-				return d.Reason, true
-			}
+	if base == "" {
+		return "", false
+	}
+	for _, rule := range denialsBy[base[0]] {
+		if match, _ := path.Match(rule.pattern, base); match {
+			return rule.reason, true
 		}
 	}
 	return "", false
 }
+
+type denial struct{ pattern, reason string }
+
+// denialsBy are the patterns that a name may fit, by its first letter: a list asks of each
+// function that the kernel has.
+var denialsBy = func() (by [256][]denial) {
+	for _, d := range Denials {
+		for _, pattern := range d.Patterns {
+			for first := range by {
+				if pattern[0] == '*' || int(pattern[0]) == first {
+					by[first] = append(by[first], denial{pattern, d.Reason})
+				}
+			}
+		}
+	}
+	return by
+}()

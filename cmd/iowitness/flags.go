@@ -25,6 +25,7 @@ type cli struct {
 	Cpu     cpuCmd     `cmd:"" help:"Show what runs, by samples of all CPUs: functions, callers, processes; and CPUs that cannot be interrupted."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
+	List    listCmd    `cmd:"" help:"List the functions and tracepoints that can be probed here, how, with their arguments, or why not."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
 	Offcpu  offcpuCmd  `cmd:"" help:"Show where threads are off their CPU, for how long, and who wakes them."`
 	Runq    runqCmd    `cmd:"" help:"Show how long threads that could run wait for a CPU, who woke them, and what ran meanwhile."`

@@ -81,7 +81,7 @@ func newProfileGuard(p *probe.Profile, budget float64, always bool) *sideGuard {
 }
 
 // newCallGuard: first stacks go, then calls are sampled; ratio is what the user has asked for.
-func newCallGuard(w *probe.Calls, ratio uint32, budget float64, always bool) *sideGuard {
+func newCallGuard(w probe.CallWitness, ratio uint32, budget float64, always bool) *sideGuard {
 	asked := probe.Detail{Stacks: true, Ratio: ratio}
 	g := &sideGuard{witness: w, things: "calls", last: probe.LevelSampled, ratio: ratio}
 	g.leanest = fmt.Sprintf("for one call in %d", probe.LevelSampled.Detail(asked).Ratio)
