@@ -132,6 +132,16 @@ SUBPROGRAM int begin_syscall(struct pt_regs *regs, __u32 number)
 	return 0;
 }
 
+#define EITHER_BYTES 12	/* of a result whose type is not known: 64 bits, or 32 of which the upper half is 0 */
+
+/* What a function returned, as 64 bits. */
+INLINE __s64 result_of(struct call_input *in)
+{
+	if (in->result_bytes == 4 || in->result_bytes == EITHER_BYTES && !(in->ret >> 32))
+		return (__s32)in->ret;
+	return in->ret;
+}
+
 /*
  * A function has returned in a call that is watched. A success is noted where an error
  * that was noted may lie in it: then it went no further. Earlier calls of the same
@@ -141,7 +151,8 @@ SUBPROGRAM int see_error(void *ctx, struct call_input *in, __u32 function, __u64
 {
 	struct task_struct *task = this_task();
 	struct function_balance *sums = balance_of(function);
-	__u32 failed = is_error(in), returns;
+	__s64 ret = result_of(in);
+	__u32 failed = ret < 0 && ret >= -4095, returns;
 	struct thread_errors *errors;
 	struct error_return *entry;
 
@@ -159,7 +170,7 @@ SUBPROGRAM int see_error(void *ctx, struct call_input *in, __u32 function, __u64
 	sums->returns++;
 	entry = error_at(errors, returns);
 	entry->place = place;
-	entry->ret = in->result_bytes == 4 ? (__s64)(__s32)in->ret : (__s64)in->ret;
+	entry->ret = ret;
 	entry->function = function;
 	entry->failed = failed;
 	entry->stack = failed && with_stacks ? take_stack(ctx, false) : 0;

@@ -4,7 +4,7 @@ package event
 
 // Failure is a system call that has failed. Instants are CLOCK_MONOTONIC in ns.
 type Failure struct {
-	Task            // that made it
+	Task       // that made it
 	Start, End uint64
 	Ret        uint64 // -1 to -4095
 	Cgroup     uint64 // kernfs id

@@ -143,7 +143,7 @@ func haveOwnCode(targets []*CallTarget) bool {
 func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Means) (_ *Calls, err error) {
 	w := &Calls{via: via, options: o, targets: slices.Clone(targets), gen: 1}
 	if o.Errors && via != Kretprobe {
-		w.targets = traceable(targets)
+		w.targets = traceable(w.targets)
 	}
 	if w.spec, err = loadCall(); err != nil {
 		return nil, err

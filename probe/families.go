@@ -129,10 +129,16 @@ func ErrorTargets(targets []*CallTarget) []*CallTarget {
 	return kept[:min(len(kept), MostFunctions)]
 }
 
-// errorBytes is how much of a function's result may be an error: 8 or 4 bytes, or 0. Functions
-// that return addresses as numbers, such as do_mmap, return errors as unsigned ones.
+// eitherBytes are those of a result whose type is not known: EITHER_BYTES of bpf/errors.h.
+const eitherBytes = 12
+
+// errorBytes is how much of a function's result may be an error: 8 or 4 bytes, eitherBytes, or 0.
+// Functions that return addresses as numbers, such as do_mmap, return errors as unsigned ones.
 func (t *CallTarget) errorBytes() int {
-	if n := t.resultBytes(); n != 0 || t.Func == nil {
+	if t.Func == nil {
+		return eitherBytes
+	}
+	if n := t.resultBytes(); n != 0 {
 		return n
 	}
 	if r, ok := btf.UnderlyingType(t.Func.Type.(*btf.FuncProto).Return).(*btf.Int); ok && r.Size == 8 && r.Encoding != btf.Bool {

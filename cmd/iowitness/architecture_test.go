@@ -21,14 +21,16 @@ var mayImport = map[string][]string{
 	"identity":                  {"event"},
 	"probe":                     {"event", "kernel", "diagnosis", "tracefs", "kmod", "taskstats", "expr"},
 	"call":                      {"event", "expr", "snapshot", "diagnosis"},
+	"failure":                   {"event", "snapshot", "diagnosis"},
+	"failure/failuretest":       {"event", "snapshot", "failure"},
 	"snapshot":                  {"event", "blame"},
 	"snapshot/snapshottest":     {"event", "blame", "snapshot"},
 	"filesystem":                {"event", "blame", "snapshot", "diagnosis"},
 	"filesystem/filesystemtest": {"event", "blame", "snapshot", "filesystem"},
 	"request":                   {"event", "snapshot"},
 	"request/requesttest":       {"event", "snapshot/snapshottest", "request"},
-	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis"},
-	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis"},
+	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis"},
+	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis"},
 	"view/csv":                  {"event", "snapshot", "request", "identity"},
 	"taskstats":                 {"event", "identity"},
 	"lab":                       {"event", "lab/fact"},
@@ -43,7 +45,7 @@ var mayImport = map[string][]string{
 	"bench":                     {},
 	"blktrace":                  {"event"},
 	"expr":                      {},
-	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "expr"},
+	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "failure", "expr"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

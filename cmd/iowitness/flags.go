@@ -22,6 +22,7 @@ type cli struct {
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
+	Errors  errorsCmd  `cmd:"" help:"Show system calls that failed, which kernel function first returned the error, and who sent a fatal signal."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`

@@ -8,3 +8,4 @@ package main
 //go:generate go run . doctor --markdown -o ../../docs/DOCTOR.md
 //go:generate go run . fs --markdown -o ../../docs/FILESYSTEMS.md
 //go:generate go run . func --markdown -o ../../docs/FUNCTIONS.md
+//go:generate go run . errors --markdown -o ../../docs/ERRORS.md
