@@ -137,7 +137,7 @@ SUBPROGRAM int begin_syscall(struct pt_regs *regs, __u32 number)
 /* What a function returned, as 64 bits. */
 INLINE __s64 result_of(struct call_input *in)
 {
-	if (in->result_bytes == 4 || in->result_bytes == EITHER_BYTES && !(in->ret >> 32))
+	if (in->result_bytes == 4 || (in->result_bytes == EITHER_BYTES && !(in->ret >> 32)))
 		return (__s32)in->ret;
 	return in->ret;
 }

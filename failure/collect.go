@@ -81,7 +81,9 @@ func (c *Collector) failure(f *event.Failure) {
 	if len(chain.Steps) > 0 {
 		origin = chain.Steps[0].Function
 	}
-	of := func(name string) int { return slices.IndexFunc(row.Origins, func(o Origin) bool { return o.Function == name }) }
+	of := func(name string) int {
+		return slices.IndexFunc(row.Origins, func(o Origin) bool { return o.Function == name })
+	}
 	i := of(origin)
 	if i < 0 && len(row.Origins) >= mostOrigins {
 		origin = ""
