@@ -60,6 +60,9 @@ func spreadOf(ios []*event.IO, phase event.Phase) spread {
 		if !ok {
 			continue
 		}
+		if again, ok := io.Requeued(); ok && phase == event.PhaseDevice { // btt's begins with the last issue
+			ns -= again
+		}
 		seconds := float64(ns) / 1e9
 		s.least, s.most = min(s.least, seconds), max(s.most, seconds)
 		bios := 1
@@ -142,8 +145,8 @@ func TestBtt(t *testing.T) {
 	}{
 		{"plain", []uint64{kQ, kG, kI, kD, kC}, []string{"Q2G", "G2I", "I2D", "D2C", "Q2C"}},
 		{"direct", []uint64{kQ, kG, kD, kC}, []string{"Q2G", "G2I", "D2C", "Q2C"}},
-		// btt takes the latest issue of a request that was requeued, and an IO the first one.
-		{"requeued", []uint64{kQ, kG, kI, kD, kR, kI, kD, kC}, []string{"Q2G", "Q2C"}},
+		// btt takes the latest issue of a request that was requeued, and an IO the first one: what lies between is told apart.
+		{"requeued", []uint64{kQ, kG, kI, kD, kR, kI, kD, kC}, []string{"Q2G", "D2C", "Q2C"}},
 		// btt has a Q2C for each bio, and an IO is a request.
 		{"merged", []uint64{kQ, kG, kQ, kM, kI, kD, kC}, []string{"Q2G", "G2I", "I2D", "D2C"}},
 	} {

@@ -224,7 +224,9 @@ func (l *life) drive(s *span, t *trace) {
 	s.driver = true
 	d.inDriver++
 	follows := d.issued.follow(s)
-	if s.io.Issued == 0 {
+	if s.io.Issued != 0 {
+		s.io.Reissued = t.at
+	} else {
 		s.io.Issued = t.at
 		s.io.Depth = d.inDriver
 		if follows {

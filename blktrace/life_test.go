@@ -86,7 +86,7 @@ var lives = []struct {
 		Counts{},
 	},
 	{
-		"a stale write and the completion of a read", `
+		"a stale write and the completion of a read (case B2)", `
 1.000010 dd 7 rq_issue 8,0 W 4096 () 100 + 8 [dd]
 91.000010 swapper 0 rq_complete 8,0 R () 100 + 8 [0]`,
 		[]string{"dd 8,0 op1 100+8 Q- G- I- D10 C- depth1 unfinished"},
@@ -456,7 +456,7 @@ func TestOwnersOfRequestsAlone(t *testing.T) {
 	}
 }
 
-// TestBackwards: a clock that goes back by more than is put in order.
+// TestBackwards (case B1): a clock that goes back by more than is put in order.
 func TestBackwards(t *testing.T) {
 	var counts Counts
 	var ios []*event.IO

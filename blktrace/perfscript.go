@@ -66,6 +66,9 @@ func (r *textReader) parse(t *trace, line string) (bool, error) {
 	}
 	head, name, payload, ok := findEvent(line)
 	if !ok {
+		if isCutOff(line) {
+			return false, errCutOff
+		}
 		r.other(line)
 		return false, nil
 	}
@@ -81,6 +84,39 @@ func (r *textReader) parse(t *trace, line string) (bool, error) {
 		t.sector = 0
 	}
 	return true, nil
+}
+
+var errCutOff = errors.New("the line ends before its event: it is cut off")
+
+// isCutOff says whether a line ends behind its time of day, or within the name of an event of ours.
+func isCutOff(line string) bool {
+	fields := strings.Fields(line)
+	at := len(fields) - 1
+	for ; at >= max(0, len(fields)-3); at-- {
+		if _, ok := parseTime(fields[at]); ok {
+			break
+		}
+	}
+	if at < max(0, len(fields)-3) {
+		return false
+	}
+	rest := fields[at+1:]
+	if len(rest) > 0 { // perf can print the event's period before its name
+		if _, err := strconv.ParseUint(rest[0], 10, 64); err == nil {
+			rest = rest[1:]
+		}
+	}
+	return len(rest) == 0 || len(rest) == 1 && beginsEvent(rest[0])
+}
+
+// beginsEvent says whether a word is the beginning of an event's name, with its group or without.
+func beginsEvent(word string) bool {
+	for name := range textEvents {
+		if strings.HasPrefix("block:"+name+":", word) || strings.HasPrefix(name+":", word) {
+			return true
+		}
+	}
+	return false
 }
 
 // other is for lines that are no event of ours: lost events are counted, and a stack's entries are nothing.

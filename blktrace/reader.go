@@ -12,7 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/iowitness/iowitness/event"
 )
@@ -62,7 +65,11 @@ func filesOf(path string) ([]string, error) {
 	about, err := os.Stat(path)
 	switch {
 	case err == nil && about.IsDir():
-		return cpuFiles(path, "", path)
+		names, err := cpuFiles(path, "", path)
+		if err == nil {
+			err = oneRecording(path, names)
+		}
+		return names, err
 	case err == nil:
 		if m := perCPU.FindStringSubmatch(filepath.Base(path)); m != nil {
 			return cpuFiles(filepath.Dir(path), m[1], path)
@@ -95,6 +102,32 @@ func cpuFiles(directory, prefix, asked string) ([]string, error) {
 	}
 	sort.Strings(names)
 	return names, nil
+}
+
+// oneRecording refuses files of several recordings: added up they would tell of no single device.
+func oneRecording(directory string, files []string) error {
+	var names []string
+	for _, file := range files {
+		name := strings.TrimSuffix(perCPU.FindStringSubmatch(filepath.Base(file))[1], ".blktrace.")
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return fmt.Errorf("%s holds %d recordings, %s: name one, as in %s", directory, len(names), strings.Join(quoted(names), ", "), filepath.Join(directory, names[0]))
+}
+
+// quoted keeps what is no plain character out of messages.
+func quoted(names []string) (all []string) {
+	for _, name := range names {
+		if q := strconv.Quote(name); q != `"`+name+`"` {
+			name = q
+		}
+		all = append(all, name)
+	}
+	return all
 }
 
 func closeAll(files []*os.File) {

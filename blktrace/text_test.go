@@ -3,6 +3,7 @@
 package blktrace
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,11 +126,31 @@ func TestTextAround(t *testing.T) {
 	}
 }
 
+// TestSeveralRecordings of a directory are named and not added up.
+func TestSeveralRecordings(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"sda", "sdb", "a\x1b[2J"} {
+		r := newRecorder(binary.LittleEndian, 7)
+		randomLives(r, 10, []uint64{kQ, kG, kD, kC})
+		r.save(t, dir, name)
+	}
+	_, err := Open(dir)
+	if err == nil || !strings.Contains(err.Error(), `holds 3 recordings, "a\x1b[2J", sda, sdb: name one, as in `+dir) {
+		t.Errorf("%v", err)
+	}
+	if ios, _ := read(t, filepath.Join(dir, "sdb")); len(ios) != 10 {
+		t.Errorf("%d IOs", len(ios))
+	}
+}
+
 // TestDamagedText: the line is named, and all before it is told.
 func TestDamagedText(t *testing.T) {
 	for bad, want := range map[string]string{
 		"dd 7 [000] 1.1: block:block_plug: [x]":                                     "block_plug: no time stamp before the event's name: let perf script print it, by -F +time",
 		"dd 7 [000] block:block_rq_issue: 8,0 W 4096 () 8 + 8 [dd]":                 "block_rq_issue: no time stamp before the event's name: let perf script print it, by -F +time",
+		"dd 7 [000] 1.000001:":                                                      "the line ends before its event: it is cut off",
+		"dd 7 [000] 1.000001:     1 block:block_r":                                  "the line ends before its event: it is cut off",
+		"dd-7 [000] ..... 1.000001: block_rq_issu":                                  "the line ends before its event: it is cut off",
 		"dd 7 [000] 1.000001: block:block_rq_issue: 8,0 W 4096 () 8 + 8":            "block_rq_issue: no [command name] or [error] at its end: the line is cut off or damaged",
 		"dd 7 [000] 1.000001: block:block_rq_issue: 8,0 W 4096 () 8":                "block_rq_issue: not of the form that the kernel prints: the line is cut off or damaged",
 		"dd 7 [000] 1.000001: block:block_rq_issue: 8,0 Q 4096 () 8 + 8 [dd]":       "block_rq_issue: no kind of I/O, such as WS, where one is expected: the line is cut off or damaged",

@@ -209,8 +209,11 @@ enum io_flag {
 	IO_SEQUENTIAL = 1 << 1,	/* begins where the one before ended */
 	IO_SPLIT = 1 << 2,	/* a part of a bio that was too large */
 	IO_DIRTIED = 1 << 3,	/* the owner dirtied the pages, the carrier writes them */
-	IO_STARTED = 1 << 6,	/* counted as started */
 	IO_INHERITED = 1 << 5,	/* the owner is that of the bio that it was made from, on the device above */
+	IO_STARTED = 1 << 6,	/* counted as started */
+	IO_PASSED = 1 << 7,	/* the bio itself came down from top, which has none of its own */
+	IO_DEV_ABOVE = 1 << 8,	/* dev is of top, and not of disk */
+	IO_UNCHARGED = 1 << 9,	/* written back for others, but the cgroup is not theirs */
 };
 
 enum io_phase {
@@ -238,7 +241,7 @@ struct io_life {
 	__u32 error;		/* as the kernel tells it: errno, or blk_status_t */
 	__u16 merged, requeues;
 	__u16 flags;		/* enum io_flag */
-	__u16 pad;
+	__u16 known;		/* for the sums: here and not in a register, where the verifier would try every number */
 	__u32 cpu;
 	struct task_id owner;
 	struct task_id carrier;	/* who submitted it, if not the owner */
@@ -266,22 +269,28 @@ struct io_key {
 	__u32 dev, disk;
 	__u32 tgid;
 	__u16 op;
-	__u16 flags;		/* IO_BIO or none */
-	__u32 pad;
+	__u16 flags;		/* of IO_BIO, IO_PASSED, IO_DEV_ABOVE and IO_UNCHARGED */
+	__u32 top;		/* of what was passed on */
 };
 
 struct phase_sum {
-	__u64 count;
 	__u64 ns;
 	__u64 max;
 };
+
+/* What is known of a request: its phases but the whole, and whether it is sequential. */
+#define KNOWN_PLACE (1 << PHASE_TOTAL)
+#define KNOWN_SETS (1 << PHASES)
 
 #define SIZE_SLOTS 24		/* of bytes: up to 512, up to 1,024 and so forth */
 
 struct io_sum {
 	struct task_id owner;	/* the first thread's */
-	__u64 count, bytes, errors, merged, requeues, split, sequential, sequenced;
-	__u64 depths, depth_count, depth_max;
+	__u64 with[KNOWN_SETS];	/* requests by what is known of them: one count instead of one for each */
+	__u64 untimed;		/* those without a begin, or that seem to end before it: in no time */
+	__u64 bytes, errors, merged, requeues, split, sequential;
+	__u64 depths, depth_max;
+	__u64 depth_no_data;	/* of those without data the depth may be known, but no place */
 	__u64 carried;		/* submitted by others than the owner */
 	struct phase_sum phases[PHASES];
 	__u32 device_hist[HIST_SLOTS];
@@ -328,6 +337,7 @@ enum loss {
 	LOSS_RING_IO,		/* records that found the ring full */
 	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
+	LOSS_IO_RATIO,		/* records not made, as only one in a number is */
 	/* Of calls of functions: */
 	LOSS_FRAMES,		/* not counted: no memory for their thread's state, or too deeply nested */
 	LOSS_CALL_OUT,		/* not counted: no memory for what was read at entry */

@@ -4,6 +4,7 @@
  * completion, with its owner, its file and the thread whose wait it ends.
  */
 #include "told.h"
+#include "resolve.h"
 #include <bpf/bpf_tracing.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

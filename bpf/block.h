@@ -10,6 +10,7 @@
 #include "filter.h"
 #include "gate.h"
 #include "hist.h"
+#include "lives.h"
 
 /* Settings, fixed at load. */
 const volatile bool typed = true;		/* arguments are typed by the verifier: read directly */
@@ -17,6 +18,7 @@ const volatile bool bio_comes_second = false;	/* tracepoints of bios have the qu
 const volatile bool with_records = true;	/* each request is told */
 const volatile bool with_sums = true;		/* requests are summed up */
 const volatile bool with_files = true;
+const volatile bool charges_writeback = true;	/* to cgroups, where the file system does */
 const volatile bool with_waits = false;		/* the thread that a completion wakes is told */
 const volatile __u32 io_budget = 20000;		/* request records per CPU and interval */
 const volatile __u32 filter_dev = 0;		/* a partition or a whole disk */
@@ -24,6 +26,7 @@ const volatile __u32 filter_ops = 0;		/* a bit for each operation; 0: all */
 const volatile __u64 filter_ns = 0;		/* shorter requests are left out */
 const volatile __u64 filter_bytes = 0;		/* and smaller ones */
 
+volatile __u32 io_ratio = 1;			/* of the requests one in so many is told */
 volatile __u64 iomap_dio_bio_end_io = 0;	/* the function's address; 0: not known */
 
 /* Read as the means lets us. */
@@ -65,28 +68,6 @@ INLINE struct gendisk *disk_of_request(struct request *rq)
 	return rq->q->disk;
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct io_life);
-} lives SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct io_key);
-	__type(value, struct io_sum);
-} sums SEC(".maps");
-
-/* By disk and operation only, of what finds no room there. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
-	__type(key, struct io_key);
-	__type(value, struct io_sum);
-} rest_sums SEC(".maps");
-
 /* Bios of stacked devices that are under way, by where they were submitted. */
 struct place {
 	__u64 sector;
@@ -100,7 +81,7 @@ struct above {
 	__u32 file_dev;
 	__u16 file_source, file_is_bdev;
 	__u32 disk;
-	__u32 pad;
+	__u32 flags;		/* IO_UNCHARGED or none */
 };
 
 /* Not a place, but the list of pages of a bio, which the bios that are made of it share. */
@@ -135,7 +116,8 @@ struct known_inode {
 	__u64 address;
 	__u64 ino;
 	__u32 dev;
-	__u32 is_bdev;
+	__u16 is_bdev;
+	__u16 charges;		/* writeback, to the cgroup of whoever dirtied it */
 };
 
 struct {
@@ -161,7 +143,7 @@ struct disk {
 	__u64 flush_issued;
 	struct task_id flusher;		/* who asked for the last flush */
 	__u64 flush_cgroup;
-};
+} __attribute__((aligned(64)));		/* in one line of the cache: all CPUs write to it */
 struct disk disks[DISKS];
 
 /* Budget and last completion of a CPU. */
@@ -173,7 +155,7 @@ struct block_cpu {
 	__u64 context;
 	__u64 sector;
 	__u32 disk;
-	__u32 pad;
+	__u32 turn;		/* of those that are told or left out by io_ratio */
 };
 
 struct {
@@ -191,8 +173,6 @@ struct sleep {
 	__u32 pad;
 };
 struct sleep sleeps[SLEEPS];
-
-static const struct io_sum no_sum = {};
 
 INLINE struct io_count *this_count(void)
 {
@@ -221,13 +201,21 @@ INLINE struct disk *disk_of(__u32 dev)
 	return disk;
 }
 
+/* A command in two steps, which is read from a typed thread at a tenth of the helper's price. */
+struct comm_words {
+	__u64 word[COMM_BYTES / 8];
+};
+
 INLINE void put_self(struct task_id *who)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
 	who->tid = id;
 	who->tgid = id >> 32;
-	bpf_get_current_comm(&who->comm, sizeof(who->comm));
+	if (typed && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
+		*(struct comm_words *)&who->comm = *(struct comm_words *)&bpf_get_current_task_btf()->comm;
+	else
+		bpf_get_current_comm(&who->comm, sizeof(who->comm));
 }
 
 #endif

@@ -7,28 +7,6 @@
 
 #define MAX_BIOS 256	/* of a request, looked at */
 
-INLINE struct io_life *find_life(void *of)
-{
-	__u64 key = (__u64)of;
-
-	return bpf_map_lookup_elem(&lives, &key);
-}
-
-INLINE void forget_life(void *of)
-{
-	__u64 key = (__u64)of;
-
-	bpf_map_delete_elem(&lives, &key);
-}
-
-INLINE void keep_life(void *of, struct io_life *life)
-{
-	__u64 key = (__u64)of;
-
-	if (bpf_map_update_elem(&lives, &key, life, BPF_ANY))
-		lose(LOSS_LIFE_FULL, 1, 0);
-}
-
 INLINE bool same_task(struct task_id *a, struct task_id *b)
 {
 	return a->tgid == b->tgid;
@@ -51,7 +29,7 @@ INLINE void note_above(struct bio *bio, struct io_life *life)
 	struct above above = {
 		.owner = life->owner, .cgroup = life->cgroup, .ino = life->ino,
 		.file_dev = life->file_dev, .file_source = life->file_source, .file_is_bdev = life->file_is_bdev,
-		.disk = life->disk,
+		.disk = life->disk, .flags = life->flags & IO_UNCHARGED,
 	};
 
 	has_stacked = true;
@@ -77,7 +55,7 @@ INLINE void inherit(struct io_life *life, struct above *above, __u32 top)
 	life->file_source = above->file_source;
 	life->file_is_bdev = above->file_is_bdev;
 	life->top = top;
-	life->flags |= IO_INHERITED;
+	life->flags |= IO_INHERITED | above->flags;
 }
 
 INLINE void count_start(struct io_life *life)
@@ -105,10 +83,32 @@ INLINE bool by_pages(struct bio *bio, struct io_life *life)
 	return true;
 }
 
+/* What is told of a bio as it is submitted, if it is not of one on the device above. */
+INLINE void put_owner(struct io_life *life, struct bio *bio)
+{
+	life->owner = life->carrier;
+	if (by_pages(bio, life))
+		return;
+	life->cgroup = bio_cgroup(bio);
+	if (with_files)
+		put_page_owner(life, bio);
+}
+
+INLINE void queue_stacked(struct bio *bio, struct io_life *life)
+{
+	life->flags |= IO_BIO;
+	count_start(life);
+	life->issued = life->queued;
+	life->bytes = GET(bio, bi_iter.bi_size);
+	life->cpu = bpf_get_smp_processor_id();
+	note_above(bio, life);
+}
+
 INLINE void queue_bio(struct bio *bio)
 {
-	struct io_life life = {}, *before;
+	struct io_life *life;
 	struct gendisk *disk;
+	bool inherited;
 	__u64 now;
 
 	if (!epoch)
@@ -116,92 +116,87 @@ INLINE void queue_bio(struct bio *bio)
 	now = bpf_ktime_get_ns();
 	if (!is_heard(now))
 		return;
-	life.op = GET(bio, bi_opf);
-	life.sector = GET(bio, bi_iter.bi_sector);
-	put_self(&life.owner);
-	before = has_stacked ? find_life(bio) : NULL;
-	if (before && before->flags & IO_INHERITED && !before->queued) {
-		life.carrier = life.owner;
-		life.owner = before->owner;
-		life.cgroup = before->cgroup;
-		life.ino = before->ino;
-		life.file_dev = before->file_dev;
-		life.file_source = before->file_source;
-		life.file_is_bdev = before->file_is_bdev;
-		life.top = before->top;
-		life.flags = IO_INHERITED;
-	} else {
-		life.carrier = life.owner;
-		if (!by_pages(bio, &life)) {
-			life.cgroup = bio_cgroup(bio);
-			if (with_files)
-				put_page_owner(&life, bio, (life.op & REQ_OP_MASK) == REQ_OP_WRITE);
-		}
-	}
-	if (same_task(&life.owner, &life.carrier))
-		__builtin_memset(&life.carrier, 0, sizeof(life.carrier));
-	life.dev = dev_of_bio(bio);
+	life = has_stacked ? find_life(bio) : NULL;
+	inherited = life && life->flags & IO_INHERITED && !life->queued;
+	if (!inherited)
+		life = new_life(bio);
+	if (!life)
+		return;
+	life->queued = now;
+	life->op = GET(bio, bi_opf);
+	life->sector = GET(bio, bi_iter.bi_sector);
+	put_self(&life->carrier);
+	if (!inherited)
+		put_owner(life, bio);
+	if (same_task(&life->owner, &life->carrier))
+		__builtin_memset(&life->carrier, 0, sizeof(life->carrier));
+	life->dev = dev_of_bio(bio);
 	disk = disk_of_bio(bio);
-	life.disk = number_of(disk);
-	life.queued = now;
-	if (!(typed ? disk->queue->mq_ops : BPF_CORE_READ(disk, queue, mq_ops))) {
-		life.flags |= IO_BIO;
-		count_start(&life);
-		life.issued = now;
-		life.bytes = GET(bio, bi_iter.bi_size);
-		life.cpu = bpf_get_smp_processor_id();
-		note_above(bio, &life);
-	}
-	if (life.op & REQ_PREFLUSH) {
-		struct disk *d = disk_of(life.disk);
+	life->disk = number_of(disk);
+	if (!(typed ? disk->queue->mq_ops : BPF_CORE_READ(disk, queue, mq_ops)))
+		queue_stacked(bio, life);
+	if (life->op & REQ_PREFLUSH) {
+		struct disk *d = disk_of(life->disk);
 
-		d->flusher = life.owner;
-		d->flush_cgroup = life.cgroup;
+		d->flusher = life->owner;
+		d->flush_cgroup = life->cgroup;
 	}
-	keep_life(bio, &life);
+}
+
+/* The same bio goes down, as to a path of a disk: the device above has none of its own any more. */
+INLINE void pass_on(struct bio *bio, struct io_life *life, __u32 from_dev)
+{
+	__u32 dev = dev_of_bio(bio), disk = number_of(disk_of_bio(bio));
+
+	forget_above(bio, life);
+	if (!(life->flags & IO_PASSED))
+		life->top = from_dev;
+	life->flags &= ~IO_BIO;
+	life->flags |= IO_PASSED;
+	life->issued = 0;
+	if (dev == disk)
+		life->flags |= IO_DEV_ABOVE;
+	else
+		life->dev = dev;
+	life->disk = disk;
 }
 
 /* A bio is made from another on the device above, or goes from a partition to its disk. */
 INLINE void remap_bio(struct bio *bio, __u32 from_dev, __u64 from_sector)
 {
 	struct place at = above_at(from_dev, from_sector);
-	struct io_life life = {}, *before;
+	struct io_life *before, *life;
 	struct above *above;
 
-	if (!epoch)
-		return;
-	above = bpf_map_lookup_elem(&stacked, &at);
-	if (!above)
+	if (!epoch || !has_stacked)
 		return;
 	before = find_life(bio);
 	if (before && before->queued && before->disk == from_dev) {
-		/* The same bio goes down: the device above has none of its own any more. */
-		before->top = from_dev;
-		before->flags &= ~IO_BIO;
-		before->issued = 0;
-		before->dev = dev_of_bio(bio);
-		before->disk = number_of(disk_of_bio(bio));
+		pass_on(bio, before, from_dev);
 		return;
 	}
-	inherit(&life, above, from_dev);
-	keep_life(bio, &life);
+	above = bpf_map_lookup_elem(&stacked, &at);
+	if (!above)
+		return;
+	life = new_life(bio);
+	if (life)
+		inherit(life, above, from_dev);
 }
 
 /* The front of a bio that is too large goes its own way; it is chained to the rest. */
 INLINE void split_bio(struct bio *front)
 {
-	struct io_life *rest, life;
+	struct io_life *rest, *life;
 
 	if (!epoch)
 		return;
 	rest = find_life(GET(front, bi_private));
-	if (!rest)
+	life = rest ? new_life(front) : NULL;
+	if (!life)
 		return;
-	life = *rest;
-	life.flags |= IO_SPLIT;
-	life.flags &= ~IO_STARTED;
 	rest->flags |= IO_SPLIT;
-	keep_life(front, &life);
+	*life = *rest;
+	life->flags &= ~IO_STARTED;
 }
 
 INLINE void get_request(struct bio *bio)
@@ -222,18 +217,20 @@ INLINE void get_request(struct bio *bio)
 INLINE struct io_life *life_of(struct request *rq, bool make)
 {
 	void *mark = GET(rq, bio);
-	struct io_life life = {}, *known;
+	struct io_life *life;
 
 	if (!mark)
 		mark = rq;
-	known = find_life(mark);
-	if (known || !make)
-		return known;
-	life.op = GET(rq, cmd_flags);
-	put_self(&life.owner);
-	life.disk = number_of(disk_of_request(rq));
-	keep_life(mark, &life);
-	return find_life(mark);
+	life = find_life(mark);
+	if (life || !make)
+		return life;
+	life = new_life(mark);
+	if (!life)
+		return NULL;
+	life->op = GET(rq, cmd_flags);
+	put_self(&life->owner);
+	life->disk = number_of(disk_of_request(rq));
+	return life;
 }
 
 INLINE bool is_flush(struct request *rq)
@@ -267,7 +264,8 @@ INLINE void begin_device(struct io_life *life, struct request *rq, struct disk *
 	life->bytes = GET(rq, __data_len);
 	life->depth = disk->depth > 0 ? disk->depth : 1;
 	life->cpu = bpf_get_smp_processor_id();
-	if (!life->dev)
+	/* Until 5.12 a bio has lost its partition when it is queued. */
+	if (!life->dev || (bpf_core_field_exists(((struct bio___bi_disk *)0)->bi_disk) && life->dev == life->disk))
 		life->dev = request_dev(rq);
 	writes = life->op & 1;
 	end = life->sector + (life->bytes >> 9);

@@ -36,9 +36,9 @@ struct {
 
 static const struct dirtied nobody = {};
 
-INLINE struct dirtied *find_dirtied(struct inode *inode, bool make)
+INLINE struct dirtied *find_dirtied(struct inode *inode, __u64 ino, bool make)
 {
-	struct inode_key key = { (__u64)inode, BPF_CORE_READ(inode, i_ino) };
+	struct inode_key key = { (__u64)inode, ino };
 	struct dirtied *dirtied = bpf_map_lookup_elem(&dirty_inodes, &key);
 
 	if (dirtied || !make)
@@ -59,7 +59,7 @@ INLINE void dirty(struct address_space *mapping)
 	inode = GET(mapping, host);
 	if (!inode)
 		return;
-	dirtied = find_dirtied(inode, true);
+	dirtied = find_dirtied(inode, GET(inode, i_ino), true);
 	if (!dirtied)
 		return;
 	for (i = 0; i < DIRTIERS; i++) {
@@ -128,26 +128,50 @@ SUBPROGRAM int tell_file(struct inode *inode, struct dentry *dentry)
 	return 0;
 }
 
-/* inode: an address that was read, which the verifier takes for a number. */
-INLINE void put_inode_of(struct io_life *life, struct inode *inode, struct file *file, enum file_source source)
+/*
+ * Gives whether the file system can have writeback charged to cgroups. inode and file:
+ * typed, or an address that was read, which the verifier takes for a number.
+ */
+INLINE bool put_inode_of(struct io_life *life, struct inode *inode, __u64 ino, struct file *file, enum file_source source)
 {
-	__u32 slot = ((__u64)inode >> 6 ^ (__u64)inode >> 14) & (INODES - 1);
+	__u32 low = low_half(inode), slot = (low >> 6 ^ low >> 14) & (INODES - 1);
 	struct known_inode *known = bpf_map_lookup_elem(&known_inodes, &slot);
-	__u64 ino = BPF_CORE_READ(inode, i_ino);
 
 	if (!known)
-		return;
+		return true;
 	if (known->address != (__u64)inode || known->ino != ino) {
 		known->address = (__u64)inode;
 		known->ino = ino;
 		known->is_bdev = (BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFBLK;
 		known->dev = known->is_bdev ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
+		known->charges = BPF_CORE_READ(inode, i_sb, s_iflags) & SB_I_CGROUPWB;
 		tell_file(inode, file ? BPF_CORE_READ(file, f_path.dentry) : NULL);
 	}
 	life->ino = ino;
 	life->file_is_bdev = known->is_bdev;
 	life->file_dev = known->dev;
 	life->file_source = source;
+	return known->charges;
+}
+
+#define REG(regs, reg) (direct ? (regs)->reg : BPF_CORE_READ(regs, reg))
+
+/* direct: registers are typed, from 5.15 on. */
+INLINE bool read_call(struct task_struct *task, const bool direct, __u32 *fd)
+{
+	struct pt_regs *regs = user_regs(task);
+	int syscall = REG(regs, orig_ax);
+
+	if (syscall < 0 || syscall >= SYSCALLS)
+		return false;
+	switch (fd_argument[syscall & (SYSCALLS - 1)]) {
+	case 1: *fd = REG(regs, di); return true;
+	case 2: *fd = REG(regs, si); return true;
+	case 3: *fd = REG(regs, dx); return true;
+	case 4: *fd = REG(regs, r10); return true;
+	case 5: *fd = REG(regs, r8); return true;
+	}
+	return false;
 }
 
 /* The file of the system call that the current thread is in. */
@@ -156,28 +180,13 @@ INLINE struct file *called_file(void)
 	struct task_struct *task = this_task();
 	/* The current thread is typed from 5.11 on. */
 	const bool direct = typed && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf);
-	struct file **slots, *file = NULL;
-	struct pt_regs *regs;
-	int syscall;
-	__u32 n, fd;
+	__u32 fd = 0;
 
 	if ((direct ? task->flags : BPF_CORE_READ(task, flags)) & PF_KTHREAD)
 		return NULL;
-	regs = user_regs(task);
-	syscall = BPF_CORE_READ(regs, orig_ax);
-	if (syscall < 0 || syscall >= SYSCALLS)
+	if (!read_call(task, direct && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs), &fd))
 		return NULL;
-	n = fd_argument[syscall & (SYSCALLS - 1)];
-	if (!n)
-		return NULL;
-	fd = syscall_argument(regs, n);
-	if (!direct)
-		return file_by_fd(task, fd);
-	if (fd >= task->files->fdt->max_fds)
-		return NULL;
-	slots = task->files->fdt->fd;
-	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
-	return file;
+	return direct ? own_file_by_fd(task, fd) : file_by_fd(task, fd);
 }
 
 /* The file that a direct request moves: by the operation that waits for it, or else the system call's. */
@@ -189,8 +198,11 @@ SUBPROGRAM int put_direct_file(struct io_life *life, __u64 end_io, struct iomap_
 		file = BPF_CORE_READ(dio, iocb, ki_filp);
 	else
 		file = called_file();
-	if (file)
-		put_inode_of(life, BPF_CORE_READ(file, f_inode), file, FILE_FD);
+	if (file) {
+		struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+		put_inode_of(life, inode, BPF_CORE_READ(inode, i_ino), file, FILE_FD);
+	}
 	return 0;
 }
 
@@ -203,21 +215,36 @@ INLINE __u64 bio_cgroup(struct bio *bio)
 	return typed ? blkg->blkcg->css.cgroup->kn->id : BPF_CORE_READ(blkg, blkcg, css.cgroup, kn, id);
 }
 
-/* The file of the first page that a bio moves, and who dirtied it. */
-INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
+INLINE bool is_kernel_thread(void)
 {
-	struct bio_vec *vec = GET(bio, bi_io_vec);
-	struct address_space *mapping;
-	struct dirtied *dirtied;
-	struct inode *inode;
-	struct page *page;
+	return BPF_CORE_READ(this_task(), flags) & PF_KTHREAD;
+}
 
-	if (!vec)
-		return;
-	page = BPF_CORE_READ(vec, bv_page); /* a number: its address is reckoned with */
-	if (!page)
-		return;
-	mapping = page_mapping(page);
+/* The file whose pages a bio moves, and who dirtied them. */
+SUBPROGRAM int put_cached_file(struct io_life *life, struct inode *inode, __u64 ino, __u32 bytes)
+{
+	struct dirtied *dirtied;
+	bool charged;
+
+	charged = put_inode_of(life, inode, ino, NULL, FILE_FOLIO) && charges_writeback;
+	if ((life->op & REQ_OP_MASK) != REQ_OP_WRITE || life->file_is_bdev)
+		return 0;
+	dirtied = find_dirtied(inode, ino, false);
+	if (dirtied) {
+		life->owner = *take_dirtier(dirtied, bytes >> 12);
+		life->flags |= IO_DIRTIED;
+	}
+	if (!charged && (dirtied ? life->owner.tgid != life->carrier.tgid : is_kernel_thread()))
+		life->flags |= IO_UNCHARGED;
+	return 0;
+}
+
+/* The same of a bio whose first page is known by its address. */
+INLINE void put_owner_by_address(struct io_life *life, struct bio *bio, struct page *page)
+{
+	struct address_space *mapping = page_mapping(page);
+	struct inode *inode;
+
 	if ((__u64)mapping & ANONYMOUS) {
 		put_direct_file(life, (__u64)GET(bio, bi_end_io), GET(bio, bi_private));
 		return;
@@ -225,16 +252,39 @@ INLINE void put_page_owner(struct io_life *life, struct bio *bio, bool writes)
 	if ((__u64)mapping < KERNEL_SPACE || (__u64)mapping & MAPPING_BITS)
 		return;
 	inode = BPF_CORE_READ(mapping, host);
-	if (!inode)
+	if (inode)
+		put_cached_file(life, inode, BPF_CORE_READ(inode, i_ino), GET(bio, bi_iter.bi_size));
+}
+
+/* The file of the first page that a bio moves, and who dirtied it. */
+INLINE void put_page_owner(struct io_life *life, struct bio *bio)
+{
+	struct bio_vec *vec = GET(bio, bi_io_vec);
+	struct address_space *mapping;
+	struct inode *inode;
+	struct page *page;
+
+	if (!vec)
 		return;
-	put_inode_of(life, inode, NULL, FILE_FOLIO);
-	if (!writes || life->file_is_bdev)
+	page = GET(vec, bv_page);
+	if (!page)
 		return;
-	dirtied = find_dirtied(inode, false);
-	if (!dirtied)
+	/* Of a typed page the first word of a list lies where a further page of a folio has its mark. */
+	if (!typed || !bpf_core_field_exists(page->compound_head) || !bpf_core_field_exists(page->mapping) ||
+	    low_half((void *)page->compound_head) & 1) {
+		put_owner_by_address(life, bio, BPF_CORE_READ(vec, bv_page));
 		return;
-	life->owner = *take_dirtier(dirtied, GET(bio, bi_iter.bi_size) >> 12);
-	life->flags |= IO_DIRTIED;
+	}
+	mapping = page->mapping;
+	if (low_half(mapping) & ANONYMOUS) {
+		put_direct_file(life, (__u64)GET(bio, bi_end_io), GET(bio, bi_private));
+		return;
+	}
+	if (!mapping || low_half(mapping) & MAPPING_BITS)
+		return;
+	inode = mapping->host;
+	if (inode)
+		put_cached_file(life, inode, inode->i_ino, GET(bio, bi_iter.bi_size));
 }
 
 #endif

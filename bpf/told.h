@@ -1,123 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A request is complete: its phases are summed up, its record is sent. */
+/* A request is complete: it is summed up, its record is sent. */
 #ifndef IOWITNESS_TOLD_H
 #define IOWITNESS_TOLD_H
 
 #include "life.h"
-
-INLINE void add_phase(struct io_sum *sum, enum io_phase phase, __u64 from, __u64 to)
-{
-	struct phase_sum *p = &sum->phases[phase];
-
-	if (!from || !to)
-		return;
-	if (to < from) {
-		lose(LOSS_BACKWARDS, 1, 0);
-		return;
-	}
-	__sync_fetch_and_add(&p->count, 1);
-	__sync_fetch_and_add(&p->ns, to - from);
-	if (to - from > p->max)
-		p->max = to - from;
-}
-
-INLINE __u32 size_slot(__u32 bytes)
-{
-	__u32 slot = bytes <= 512 ? 0 : log2_u64(bytes - 1) - 8;
-
-	return slot < SIZE_SLOTS ? slot : SIZE_SLOTS - 1;
-}
-
-INLINE void count_slot(__u32 *hist, __u64 from, __u64 to)
-{
-	if (from && to >= from)
-		__sync_fetch_and_add(&hist[hist_slot(to - from) & (HIST_SLOTS - 1)], 1);
-}
-
-INLINE __u64 first_instant(struct io_life *life)
-{
-	if (life->queued)
-		return life->queued;
-	if (life->got)
-		return life->got;
-	return life->inserted ? life->inserted : life->issued;
-}
-
-/* A write of nothing that flushes first is how file systems ask for a flush. */
-INLINE __u16 kind_of(struct io_life *life)
-{
-	if (!life->bytes && life->op & REQ_PREFLUSH)
-		return REQ_OP_FLUSH;
-	return life->op & REQ_OP_MASK;
-}
-
-INLINE struct io_sum *sum_of(struct io_life *life)
-{
-	struct io_key key = {
-		.cgroup = life->cgroup, .ino = life->ino, .file_dev = life->file_dev, .dev = life->dev, .disk = life->disk,
-		.tgid = life->owner.tgid, .op = kind_of(life), .flags = life->flags & IO_BIO,
-	};
-	struct io_sum *sum = bpf_map_lookup_elem(&sums, &key);
-
-	if (sum)
-		return sum;
-	bpf_map_update_elem(&sums, &key, &no_sum, BPF_NOEXIST);
-	sum = bpf_map_lookup_elem(&sums, &key);
-	if (sum) {
-		sum->owner = life->owner;
-		return sum;
-	}
-	/* No room: everything of the disk and operation that has none goes together. */
-	lose(LOSS_SUM_FULL, 1, 0);
-	key.cgroup = key.ino = key.file_dev = key.tgid = 0;
-	sum = bpf_map_lookup_elem(&rest_sums, &key);
-	if (sum)
-		return sum;
-	bpf_map_update_elem(&rest_sums, &key, &no_sum, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&rest_sums, &key);
-}
-
-SUBPROGRAM int sum_up(struct io_life *life)
-{
-	struct io_sum *sum = sum_of(life);
-	__u64 begin = first_instant(life);
-
-	if (!sum)
-		return 0;
-	__sync_fetch_and_add(&sum->count, 1);
-	__sync_fetch_and_add(&sum->bytes, life->bytes);
-	if ((life->op & REQ_OP_MASK) <= REQ_OP_WRITE && life->bytes)
-		__sync_fetch_and_add(&sum->sizes[size_slot(life->bytes)], 1);
-	if (life->error)
-		__sync_fetch_and_add(&sum->errors, 1);
-	if (life->merged)
-		__sync_fetch_and_add(&sum->merged, life->merged);
-	if (life->requeues)
-		__sync_fetch_and_add(&sum->requeues, life->requeues);
-	if (life->flags & IO_SPLIT)
-		__sync_fetch_and_add(&sum->split, 1);
-	if (life->carrier.tid)
-		__sync_fetch_and_add(&sum->carried, 1);
-	if (life->depth) {
-		__sync_fetch_and_add(&sum->depths, life->depth);
-		__sync_fetch_and_add(&sum->depth_count, 1);
-		if (life->depth > sum->depth_max)
-			sum->depth_max = life->depth;
-	}
-	if (life->depth && life->bytes) {
-		__sync_fetch_and_add(&sum->sequenced, 1);
-		if (life->flags & IO_SEQUENTIAL)
-			__sync_fetch_and_add(&sum->sequential, 1);
-	}
-	add_phase(sum, PHASE_GET, life->queued, life->got);
-	add_phase(sum, PHASE_INSERT, life->got, life->inserted);
-	add_phase(sum, PHASE_QUEUE, life->inserted ? life->inserted : life->got, life->issued);
-	add_phase(sum, PHASE_DEVICE, life->issued, life->completed);
-	add_phase(sum, PHASE_TOTAL, begin, life->completed);
-	count_slot(sum->device_hist, life->issued, life->completed);
-	count_slot(sum->total_hist, begin, life->completed);
-	return 0;
-}
+#include "sums.h"
 
 SUBPROGRAM int send(struct io_life *life, struct block_cpu *cpu)
 {
@@ -126,6 +13,10 @@ SUBPROGRAM int send(struct io_life *life, struct block_cpu *cpu)
 
 	if (!cpu)
 		return 0;
+	if (io_ratio > 1 && cpu->turn++ % io_ratio) {
+		lose(LOSS_IO_RATIO, 1, 0);
+		return 0;
+	}
 	if (cpu->epoch != now_epoch) {
 		cpu->epoch = now_epoch;
 		cpu->spent = 0;
@@ -165,7 +56,8 @@ INLINE bool wants(struct io_life *life)
 
 	if (!include_self && tgid == self_tgid)
 		return false;
-	if (filter_dev && life->dev != filter_dev && life->disk != filter_dev)
+	if (filter_dev && life->dev != filter_dev && life->disk != filter_dev &&
+	    !(life->flags & IO_PASSED && life->top == filter_dev))
 		return false;
 	if (filter_tgid && !bpf_map_lookup_elem(&wanted_tgids, &tgid))
 		return false;
@@ -209,10 +101,10 @@ INLINE __u32 forget_merged(struct request *rq)
 }
 
 /* A part of a request is complete: what is left has another first bio. */
-INLINE void keep_rest(struct request *rq, struct io_life *life, __u32 bytes)
+INLINE void keep_rest(struct request *rq, __u32 bytes)
 {
 	struct bio *bio = GET(rq, bio), *next = bio;
-	struct io_life rest = *life;
+	struct io_life *life, *rest;
 	__u32 i;
 
 	for (i = 0; next && i < MAX_BIOS; i++) {
@@ -225,15 +117,18 @@ INLINE void keep_rest(struct request *rq, struct io_life *life, __u32 bytes)
 	}
 	if (!next || next == bio)
 		return;
+	life = find_life(bio);
+	rest = life ? new_life(next) : NULL;
+	if (rest)
+		*rest = *life;
 	forget_life(bio);
-	keep_life(next, &rest);
 }
 
 INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 {
 	struct io_count *count = this_count();
 	struct io_life *life;
-	__u32 left;
+	__u32 left, merged;
 	struct disk *disk;
 
 	if (!epoch || !count)
@@ -244,6 +139,11 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 		leave_driver(disk);
 		return;
 	}
+	if (bytes < left && !error) {
+		keep_rest(rq, bytes);
+		return;
+	}
+	merged = forget_merged(rq);
 	life = life_of(rq, false);
 	if (!life) {
 		if (!bytes)
@@ -252,10 +152,7 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 			count->unmatched++;
 		return;
 	}
-	if (bytes < left && !error) {
-		keep_rest(rq, life, bytes);
-		return;
-	}
+	life->merged = merged;
 	count_start(life);
 	life->completed = bpf_ktime_get_ns();
 	life->error = error;
@@ -272,7 +169,6 @@ INLINE void complete_request(struct request *rq, __u32 error, __u32 bytes)
 	}
 	if (!life->dev)
 		life->dev = request_dev(rq);
-	life->merged = forget_merged(rq);
 	tell(life);
 	forget_life(GET(rq, bio) ? (void *)GET(rq, bio) : (void *)rq);
 }
@@ -285,7 +181,8 @@ INLINE void complete_bio(struct bio *bio)
 	if (!epoch)
 		return;
 	life = find_life(bio);
-	if (!life)
+	/* Of a disk with paths the driver tells the bio's end before that of its request. */
+	if (!life || (life->flags & IO_PASSED && life->issued))
 		return;
 	if (life->flags & IO_BIO) {
 		life->completed = bpf_ktime_get_ns();

@@ -21,6 +21,7 @@ type Report struct {
 	Kernel  string // release; "": unknown
 
 	Means     []Means    // in order of preference, best first
+	Verbs     []Verb     // what is witnessed besides waits
 	Functions []Function // the targets of the means by functions
 	Facts     []Fact     // in the order of FactTable
 	Notes     []string   // sentences: what could not be tried or read, and the way out
@@ -46,6 +47,16 @@ type Means struct {
 	Needs   []string
 	Loses   []string // against the best means
 	Notes   []string // sentences: what else is missing here, though it works
+}
+
+// Verb is something that is witnessed besides waits, by a command of its own.
+type Verb struct {
+	ID      string // of the command
+	Title   string // what it witnesses
+	Verdict Verdict
+	Means   string // by which it does; "": by none
+	Reason  string // why it cannot, of each means that it has; "" if it can
+	Notes   []string
 }
 
 // Function is a kernel function that means by functions probe.

@@ -31,6 +31,7 @@ var DocumentFields = []Field{
 	{ID: "usable", Kind: List, Help: "Ids of the means that work here, best first; empty: exit status 3."},
 	{ID: "used", Kind: Text, Nullable: true, Help: "Id of the means that iowitness takes without --via."},
 	{ID: "means", Kind: List, Help: "All means in order of preference, as objects."},
+	{ID: "verbs", Kind: List, Help: "The commands that witness something besides waits, as objects."},
 	{ID: "functions", Kind: List, Help: "The kernel functions that means by functions probe, as objects."},
 	{ID: "facts", Kind: Object, Help: "What decides: an object for each fact, by its id."},
 	{ID: "notes", Kind: List, Help: "Sentences: what could not be tried or read, and the way out."},
@@ -46,6 +47,16 @@ var MeansFields = []Field{
 	{ID: "needs", Kind: List, Help: "What it needs."},
 	{ID: "loses", Kind: List, Help: "What it does not tell that the best means tells."},
 	{ID: "notes", Kind: List, Help: "Sentences: what else is missing here, though it works."},
+}
+
+// VerbFields are the keys of an element of verbs.
+var VerbFields = []Field{
+	{ID: "id", Kind: Text, Help: "The command: block or fs."},
+	{ID: "title", Kind: Text, Help: "What it witnesses."},
+	{ID: "verdict", Kind: Text, Help: "As in means: what it loads and attaches was tried, with its gate closed."},
+	{ID: "means", Kind: Text, Nullable: true, Help: "Id of the means that it takes; null: none works."},
+	{ID: "reason", Kind: Text, Nullable: true, Help: "Why it cannot run, for each of its means; null: it can."},
+	{ID: "notes", Kind: List, Help: "Sentences: what it does not tell here."},
 }
 
 // FunctionFields are the keys of an element of functions.

@@ -14,12 +14,13 @@ type IO struct {
 	Got       uint64 // G: it had a request of the device's
 	Inserted  uint64 // I: the I/O scheduler had it
 	Issued    uint64 // D: the driver had it, for the first time
+	Reissued  uint64 // the driver had it for the last time, after it had given it back; 0: it did not, or that was not looked at
 	Completed uint64 // C
 
 	Sector uint64 // of the whole disk, of 512 bytes
 	Bytes  uint32
 	Op     uint32 // REQ_OP_* in the low byte, REQ_* flags above
-	Dev    Dev    // the partition, or the whole disk
+	Dev    Dev    // the partition, or the whole disk; see Whole
 	Disk   Dev
 	Top    Dev // where it was submitted first, if it was remapped from a stacked device; else 0
 	CPU    uint32
@@ -54,7 +55,18 @@ const (
 	IODirtied    IOFlags = 1 << 3 // Owner dirtied the pages; Carrier writes them
 	IOUnfinished IOFlags = 1 << 4 // its completion was not seen
 	IOInherited  IOFlags = 1 << 5 // Owner is that of the bio on the device above
+	IOPassed     IOFlags = 1 << 7 // the bio came down from Top, as to a path of it: nothing else tells of it there
+	IODevAbove   IOFlags = 1 << 8 // Dev is Top or a part of it, and not of Disk
+	IOUncharged  IOFlags = 1 << 9 // written back for others, but Cgroup is that of who writes: it cannot be charged to theirs
 )
+
+// Whole is the device that Dev is, or is a partition of.
+func (o *IO) Whole() Dev {
+	if o.Flags&IODevAbove != 0 {
+		return o.Top
+	}
+	return o.Disk
+}
 
 // Phase is a part of a request's life.
 type Phase uint8
@@ -102,6 +114,15 @@ func (o *IO) Waiting() (ns uint64, ok bool) {
 		return o.Issued - begin, true
 	}
 	return 0, false
+}
+
+// Requeued is the part of the device's phase until the driver had the request for the last time,
+// in ns; ok is false where it was not given back, or that is not known.
+func (o *IO) Requeued() (ns uint64, ok bool) {
+	if o.Reissued == 0 || o.Issued == 0 || o.Reissued < o.Issued || o.Completed != 0 && o.Completed < o.Reissued {
+		return 0, false
+	}
+	return o.Reissued - o.Issued, true
 }
 
 // Backwards says that an instant lies before one that it must follow.

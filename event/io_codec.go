@@ -20,9 +20,10 @@ type IOKey struct {
 	Ino       uint64
 	FileDev   Dev
 	Dev, Disk Dev
+	Top       Dev // of what was passed on from there; else 0
 	PID       uint32
 	Op        uint8
-	Bio       bool // of bios on a stacked device
+	Flags     IOFlags // of IOBio, IOPassed, IODevAbove and IOUncharged
 }
 
 // PhaseSum adds up a phase of requests.
@@ -99,20 +100,49 @@ func (c *codec) ioKey(k *IOKey) {
 	c.u32(&k.PID)
 	c.u16(&op)
 	c.u16(&flags)
-	c.skip(4)
-	k.Op, k.Bio = uint8(op), IOFlags(flags)&IOBio != 0
+	c.u32((*uint32)(&k.Top))
+	k.Op, k.Flags = uint8(op), IOFlags(flags)
+}
+
+// knownPlace is the bit of requests of which it is known whether they are sequential, beside
+// those of the phases but the whole.
+const (
+	knownPlace = 1 << PhaseTotal
+	knownSets  = 1 << Phases
+)
+
+// with adds requests of which these things are known.
+func (s *IOSum) with(known int, requests uint64) {
+	s.Count += requests
+	s.Phases[PhaseTotal].Count += requests
+	for p := PhaseGet; p < PhaseTotal; p++ {
+		if known&(1<<p) != 0 {
+			s.Phases[p].Count += requests
+		}
+	}
+	if known&knownPlace != 0 {
+		s.Sequenced += requests
+		s.DepthCount += requests
+	}
 }
 
 func (c *codec) ioSum(s *IOSum) {
+	var untimed, depthNoData uint64
 	c.task(&s.Owner)
+	for known := range knownSets {
+		var n uint64
+		c.u64(&n)
+		s.with(known, n)
+	}
 	for _, v := range []*uint64{
-		&s.Count, &s.Bytes, &s.Errors, &s.Merged, &s.Requeues, &s.Split, &s.Sequential, &s.Sequenced,
-		&s.Depths, &s.DepthCount, &s.DepthMax, &s.Carried,
+		&untimed, &s.Bytes, &s.Errors, &s.Merged, &s.Requeues, &s.Split, &s.Sequential,
+		&s.Depths, &s.DepthMax, &depthNoData, &s.Carried,
 	} {
 		c.u64(v)
 	}
+	s.Count += untimed
+	s.DepthCount += depthNoData
 	for i := range s.Phases {
-		c.u64(&s.Phases[i].Count)
 		c.u64(&s.Phases[i].NS)
 		c.u64(&s.Phases[i].Max)
 	}

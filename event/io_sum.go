@@ -6,28 +6,47 @@ package event
 // keeps no others.
 func (s *IOSum) Since(before *IOSum) IOSum {
 	grown := *s
-	for _, f := range []struct{ now, then *uint64 }{
-		{&grown.Count, &before.Count},
-		{&grown.Bytes, &before.Bytes},
-		{&grown.Errors, &before.Errors},
-		{&grown.Merged, &before.Merged},
-		{&grown.Requeues, &before.Requeues},
-		{&grown.Split, &before.Split},
-		{&grown.Sequential, &before.Sequential},
-		{&grown.Sequenced, &before.Sequenced},
-		{&grown.Depths, &before.Depths},
-		{&grown.DepthCount, &before.DepthCount},
-		{&grown.Carried, &before.Carried},
-	} {
-		*f.now -= *f.then
-	}
-	for i := range grown.Phases {
-		grown.Phases[i].Count -= before.Phases[i].Count
-		grown.Phases[i].NS -= before.Phases[i].NS
-	}
-	for i := range grown.Sizes {
-		grown.Sizes[i] -= before.Sizes[i]
-	}
+	grown.combine(before, func(now, then uint64) uint64 { return now - then })
 	grown.DeviceHist, grown.TotalHist = s.DeviceHist.Since(before.DeviceHist), s.TotalHist.Since(before.TotalHist)
 	return grown
+}
+
+// Add adds another sum.
+func (s *IOSum) Add(other *IOSum) {
+	s.combine(other, func(a, b uint64) uint64 { return a + b })
+	s.DepthMax = max(s.DepthMax, other.DepthMax)
+	for i := range s.Phases {
+		s.Phases[i].Max = max(s.Phases[i].Max, other.Phases[i].Max)
+	}
+	s.DeviceHist.Merge(other.DeviceHist)
+	s.TotalHist.Merge(other.TotalHist)
+}
+
+// combine does it to all but maxima and histograms.
+func (s *IOSum) combine(other *IOSum, do func(a, b uint64) uint64) {
+	for _, f := range []struct {
+		to *uint64
+		by uint64
+	}{
+		{&s.Count, other.Count},
+		{&s.Bytes, other.Bytes},
+		{&s.Errors, other.Errors},
+		{&s.Merged, other.Merged},
+		{&s.Requeues, other.Requeues},
+		{&s.Split, other.Split},
+		{&s.Sequential, other.Sequential},
+		{&s.Sequenced, other.Sequenced},
+		{&s.Depths, other.Depths},
+		{&s.DepthCount, other.DepthCount},
+		{&s.Carried, other.Carried},
+	} {
+		*f.to = do(*f.to, f.by)
+	}
+	for i := range s.Phases {
+		s.Phases[i].Count = do(s.Phases[i].Count, other.Phases[i].Count)
+		s.Phases[i].NS = do(s.Phases[i].NS, other.Phases[i].NS)
+	}
+	for i := range s.Sizes {
+		s.Sizes[i] = uint32(do(uint64(s.Sizes[i]), uint64(other.Sizes[i])))
+	}
 }

@@ -69,7 +69,7 @@ func (c *checker) baseType(name *typeName) (btf.Type, *Error) {
 		return nil, c.wrong(name.at, "the types of this kernel are not known (it has no BTF); numbers can be cast to int, long, u32 and the like")
 	}
 	if len(name.words) == 1 {
-		found, _ := c.scope.Types.AnyTypesByName(words)
+		found := c.scope.named(words)
 		is := func(t btf.Type) bool { return hasTag(t, name.tag) }
 		if index := slices.IndexFunc(found, is); index >= 0 {
 			return found[index], nil
@@ -103,6 +103,6 @@ func (c *checker) isType(word string) bool {
 	if c.scope.Types == nil {
 		return false
 	}
-	found, _ := c.scope.Types.AnyTypesByName(word)
+	found := c.scope.named(word)
 	return slices.ContainsFunc(found, func(t btf.Type) bool { return hasTag(t, "") })
 }

@@ -277,11 +277,7 @@ func (c *checker) complete(t btf.Type) btf.Type {
 	if t == nil || !ok || c.scope.Types == nil {
 		return t
 	}
-	found, err := c.scope.Types.AnyTypesByName(forward.Name)
-	if err != nil {
-		return t
-	}
-	for _, each := range found {
+	for _, each := range c.scope.named(forward.Name) {
 		if isCompound(each) {
 			return each
 		}

@@ -52,6 +52,18 @@ const (
 type Scope struct {
 	Function *btf.Func // nil: only registers are known
 	Types    *btf.Spec // nil: no casts to structs, no constants of enums
+	Base     *btf.Spec // of a module's types: the kernel's, on which they build; else nil
+}
+
+// named are the types of a name, the module's own before the kernel's.
+func (s *Scope) named(name string) (found []btf.Type) {
+	for _, types := range []*btf.Spec{s.Types, s.Base} {
+		if types != nil {
+			some, _ := types.AnyTypesByName(name)
+			found = append(found, some...)
+		}
+	}
+	return found
 }
 
 // Filter is a condition on a call, checked. A nil Filter wants every call.

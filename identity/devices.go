@@ -3,7 +3,9 @@
 package identity
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,13 +74,48 @@ func (d *Devices) read(dev event.Dev) deviceName {
 	directory := filepath.Join(d.root, "sys/dev/block", number(dev))
 	link, err := os.Readlink(directory)
 	if err != nil {
-		return deviceName{name: number(dev)}
+		return deviceName{name: cmp.Or(d.hidden(dev), number(dev))}
 	}
 	name := strings.ReplaceAll(filepath.Base(link), "!", "/") // sysfs cannot hold a slash: cciss!c0d0
 	if mapped := readLine(filepath.Join(directory, "dm/name")); mapped != "" {
 		return deviceName{name: name + " (" + mapped + ")", node: "/dev/mapper/" + mapped}
 	}
 	return deviceName{name: name, node: "/dev/" + name, detail: readLine(filepath.Join(directory, "loop/backing_file"))}
+}
+
+// hidden is the name of a disk that has no node and no number in sysfs, as the paths of an NVMe
+// disk; "": there is none.
+func (d *Devices) hidden(dev event.Dev) string {
+	for at, name := range statistics(d.root) {
+		if at == dev {
+			return name
+		}
+	}
+	return ""
+}
+
+// HiddenDisk is the number of such a disk by its name.
+func HiddenDisk(root, name string) (dev event.Dev, ok bool) {
+	for at, known := range statistics(root) {
+		if known == name {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// statistics are all disks of which the kernel keeps some, hidden ones too.
+func statistics(root string) iter.Seq2[event.Dev, string] {
+	return func(yield func(event.Dev, string) bool) {
+		text, _ := os.ReadFile(filepath.Join(root, "proc/diskstats"))
+		for line := range strings.Lines(string(text)) {
+			var major, minor uint32
+			var name string
+			if n, _ := fmt.Sscan(line, &major, &minor, &name); n == 3 && !yield(event.MakeDev(major, minor), name) {
+				return
+			}
+		}
+	}
 }
 
 func (d *Devices) fileSystem(dev event.Dev) string {

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -26,6 +27,29 @@ func ReadCgroupMounts(root string) ([]CgroupMount, error) {
 		return nil, fmt.Errorf("the cgroup hierarchies cannot be found; is /proc mounted? %w", err)
 	}
 	return ParseCgroupMounts(text), nil
+}
+
+// ChargesWriteback says whether writeback can be charged to the cgroup of whoever dirtied the
+// data: block I/O and memory must both be controlled by the unified hierarchy.
+func ChargesWriteback(root string) (bool, error) {
+	mounts, err := ReadCgroupMounts(root)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range mounts {
+		if !m.V2 {
+			continue
+		}
+		text, err := readText(root, filepath.Join(m.Path, "cgroup.controllers"))
+		if err != nil {
+			return false, err
+		}
+		all := strings.Fields(text)
+		if slices.Contains(all, "io") && slices.Contains(all, "memory") {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // ParseCgroupMounts finds the cgroup hierarchies in the text of a mountinfo

@@ -35,6 +35,16 @@ func Throttle(t testing.TB, d Device, kind string, limit int) string {
 	return dir
 }
 
+// BlockCgroup is a new cgroup to which block I/O is charged; of version 2 writeback too.
+func BlockCgroup(t testing.TB) string {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(blkio, "cgroup.procs")); err == nil {
+		return newCgroup(t, blkio)
+	}
+	_ = unified(t, "memory")
+	return unified(t, "io")
+}
+
 // Controller is the version 1 controller in whose hierarchy a cgroup of Throttle
 // is; empty: it is in the unified one.
 func Controller(dir string) string {

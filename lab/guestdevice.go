@@ -70,11 +70,15 @@ func ScsiDebug(t testing.TB, mib int, delay time.Duration, options ...string) De
 	return Device{}
 }
 
-// Disk is a disk of the guest, by the serial number that the lab gave it.
+// Disk is a disk of the guest, by the serial number that the lab gave it; of one with several
+// paths their head.
 func Disk(t testing.TB, serial string) Device {
 	t.Helper()
 	needGuest(t)
 	for _, name := range append(disks("vd"), disks("nvme")...) {
+		if text, err := os.ReadFile(filepath.Join("/sys/block", name, "hidden")); err == nil && strings.TrimSpace(string(text)) == "1" {
+			continue // a path
+		}
 		for _, file := range []string{"serial", "device/serial"} {
 			if text, err := os.ReadFile(filepath.Join("/sys/block", name, file)); err == nil && strings.TrimSpace(string(text)) == serial {
 				return DeviceAt(t, "/dev/"+name)

@@ -27,7 +27,7 @@ type blockAbove struct {
 	FileSource uint16
 	FileIsBdev uint16
 	Disk       uint32
-	Pad        uint32
+	Flags      uint32
 }
 
 type blockBlockCpu struct {
@@ -39,7 +39,7 @@ type blockBlockCpu struct {
 	Context   uint64
 	Sector    uint64
 	Disk      uint32
-	Pad       uint32
+	Turn      uint32
 }
 
 type blockDirtied struct {
@@ -107,7 +107,7 @@ type blockIoKey struct {
 	Tgid    uint32
 	Op      uint16
 	Flags   uint16
-	Pad     uint32
+	Top     uint32
 }
 
 type blockIoLife struct {
@@ -133,7 +133,7 @@ type blockIoLife struct {
 	Merged     uint16
 	Requeues   uint16
 	Flags      uint16
-	Pad        uint16
+	Known      uint16
 	Cpu        uint32
 	Owner      struct {
 		_    structs.HostLayout
@@ -157,23 +157,22 @@ type blockIoSum struct {
 		Tgid uint32
 		Comm [16]int8
 	}
-	Count      uint64
-	Bytes      uint64
-	Errors     uint64
-	Merged     uint64
-	Requeues   uint64
-	Split      uint64
-	Sequential uint64
-	Sequenced  uint64
-	Depths     uint64
-	DepthCount uint64
-	DepthMax   uint64
-	Carried    uint64
-	Phases     [5]struct {
-		_     structs.HostLayout
-		Count uint64
-		Ns    uint64
-		Max   uint64
+	With        [32]uint64
+	Untimed     uint64
+	Bytes       uint64
+	Errors      uint64
+	Merged      uint64
+	Requeues    uint64
+	Split       uint64
+	Sequential  uint64
+	Depths      uint64
+	DepthMax    uint64
+	DepthNoData uint64
+	Carried     uint64
+	Phases      [5]struct {
+		_   structs.HostLayout
+		Ns  uint64
+		Max uint64
 	}
 	DeviceHist [128]uint32
 	TotalHist  [128]uint32
@@ -185,7 +184,17 @@ type blockKnownInode struct {
 	Address uint64
 	Ino     uint64
 	Dev     uint32
-	IsBdev  uint32
+	IsBdev  uint16
+	Charges uint16
+}
+
+type blockLifeSlot struct {
+	_       structs.HostLayout
+	Of      uint64
+	Claims  uint32
+	Spilled uint32
+	Life    blockIoLife
+	_       [16]byte
 }
 
 type blockLossCount struct {
@@ -208,6 +217,14 @@ type blockSleep struct {
 	Pad   uint32
 }
 
+type blockSumSlot struct {
+	_       structs.HostLayout
+	Key     blockIoKey
+	Claims  uint32
+	IsNamed uint32
+	Sum     blockIoSum
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -221,6 +238,8 @@ const (
 	blockMapLosses             = "losses"
 	blockMapRecords            = "records"
 	blockMapRestSums           = "rest_sums"
+	blockMapSlotSums           = "slot_sums"
+	blockMapSpilledLives       = "spilled_lives"
 	blockMapStacked            = "stacked"
 	blockMapSums               = "sums"
 	blockMapToldFiles          = "told_files"
@@ -247,6 +266,7 @@ const (
 	blockProgRemapTpBtf        = "remap_tp_btf"
 	blockProgRequeueRawTp      = "requeue_raw_tp"
 	blockProgRequeueTpBtf      = "requeue_tp_btf"
+	blockProgResolve           = "resolve"
 	blockProgSleepRawTp        = "sleep_raw_tp"
 	blockProgSleepTpBtf        = "sleep_tp_btf"
 	blockProgSplitRawTp        = "split_raw_tp"
@@ -255,6 +275,7 @@ const (
 	blockProgWakeTpBtf         = "wake_tp_btf"
 	blockVarAliveUntil         = "alive_until"
 	blockVarBioComesSecond     = "bio_comes_second"
+	blockVarChargesWriteback   = "charges_writeback"
 	blockVarDisks              = "disks"
 	blockVarEpoch              = "epoch"
 	blockVarFdArgument         = "fd_argument"
@@ -272,13 +293,16 @@ const (
 	blockVarHasStacked         = "has_stacked"
 	blockVarIncludeSelf        = "include_self"
 	blockVarIoBudget           = "io_budget"
+	blockVarIoRatio            = "io_ratio"
 	blockVarIoRecordLayout     = "io_record_layout"
 	blockVarIoWaitRecordLayout = "io_wait_record_layout"
 	blockVarIomapDioBioEndIo   = "iomap_dio_bio_end_io"
+	blockVarLifeSlots          = "life_slots"
 	blockVarRqComesSecond      = "rq_comes_second"
 	blockVarSelfTgid           = "self_tgid"
 	blockVarSleeps             = "sleeps"
 	blockVarStorageByHash      = "storage_by_hash"
+	blockVarSumSlots           = "sum_slots"
 	blockVarTellsPrevState     = "tells_prev_state"
 	blockVarTyped              = "typed"
 	blockVarV1Subsystems       = "v1_subsystems"
@@ -353,6 +377,7 @@ type blockProgramSpecs struct {
 	RemapTpBtf       *ebpf.ProgramSpec `ebpf:"remap_tp_btf"`
 	RequeueRawTp     *ebpf.ProgramSpec `ebpf:"requeue_raw_tp"`
 	RequeueTpBtf     *ebpf.ProgramSpec `ebpf:"requeue_tp_btf"`
+	Resolve          *ebpf.ProgramSpec `ebpf:"resolve"`
 	SleepRawTp       *ebpf.ProgramSpec `ebpf:"sleep_raw_tp"`
 	SleepTpBtf       *ebpf.ProgramSpec `ebpf:"sleep_tp_btf"`
 	SplitRawTp       *ebpf.ProgramSpec `ebpf:"split_raw_tp"`
@@ -365,19 +390,21 @@ type blockProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type blockMapSpecs struct {
-	BlockCpus   *ebpf.MapSpec `ebpf:"block_cpus"`
-	Counts      *ebpf.MapSpec `ebpf:"counts"`
-	DirtyInodes *ebpf.MapSpec `ebpf:"dirty_inodes"`
-	Followed    *ebpf.MapSpec `ebpf:"followed"`
-	KnownInodes *ebpf.MapSpec `ebpf:"known_inodes"`
-	Lives       *ebpf.MapSpec `ebpf:"lives"`
-	Losses      *ebpf.MapSpec `ebpf:"losses"`
-	Records     *ebpf.MapSpec `ebpf:"records"`
-	RestSums    *ebpf.MapSpec `ebpf:"rest_sums"`
-	Stacked     *ebpf.MapSpec `ebpf:"stacked"`
-	Sums        *ebpf.MapSpec `ebpf:"sums"`
-	ToldFiles   *ebpf.MapSpec `ebpf:"told_files"`
-	WantedTgids *ebpf.MapSpec `ebpf:"wanted_tgids"`
+	BlockCpus    *ebpf.MapSpec `ebpf:"block_cpus"`
+	Counts       *ebpf.MapSpec `ebpf:"counts"`
+	DirtyInodes  *ebpf.MapSpec `ebpf:"dirty_inodes"`
+	Followed     *ebpf.MapSpec `ebpf:"followed"`
+	KnownInodes  *ebpf.MapSpec `ebpf:"known_inodes"`
+	Lives        *ebpf.MapSpec `ebpf:"lives"`
+	Losses       *ebpf.MapSpec `ebpf:"losses"`
+	Records      *ebpf.MapSpec `ebpf:"records"`
+	RestSums     *ebpf.MapSpec `ebpf:"rest_sums"`
+	SlotSums     *ebpf.MapSpec `ebpf:"slot_sums"`
+	SpilledLives *ebpf.MapSpec `ebpf:"spilled_lives"`
+	Stacked      *ebpf.MapSpec `ebpf:"stacked"`
+	Sums         *ebpf.MapSpec `ebpf:"sums"`
+	ToldFiles    *ebpf.MapSpec `ebpf:"told_files"`
+	WantedTgids  *ebpf.MapSpec `ebpf:"wanted_tgids"`
 }
 
 // blockVariableSpecs contains global variables before they are loaded into the kernel.
@@ -386,6 +413,7 @@ type blockMapSpecs struct {
 type blockVariableSpecs struct {
 	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
 	BioComesSecond     *ebpf.VariableSpec `ebpf:"bio_comes_second"`
+	ChargesWriteback   *ebpf.VariableSpec `ebpf:"charges_writeback"`
 	Disks              *ebpf.VariableSpec `ebpf:"disks"`
 	Epoch              *ebpf.VariableSpec `ebpf:"epoch"`
 	FdArgument         *ebpf.VariableSpec `ebpf:"fd_argument"`
@@ -403,13 +431,16 @@ type blockVariableSpecs struct {
 	HasStacked         *ebpf.VariableSpec `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	IoBudget           *ebpf.VariableSpec `ebpf:"io_budget"`
+	IoRatio            *ebpf.VariableSpec `ebpf:"io_ratio"`
 	IoRecordLayout     *ebpf.VariableSpec `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.VariableSpec `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.VariableSpec `ebpf:"iomap_dio_bio_end_io"`
+	LifeSlots          *ebpf.VariableSpec `ebpf:"life_slots"`
 	RqComesSecond      *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
 	Sleeps             *ebpf.VariableSpec `ebpf:"sleeps"`
 	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
+	SumSlots           *ebpf.VariableSpec `ebpf:"sum_slots"`
 	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	Typed              *ebpf.VariableSpec `ebpf:"typed"`
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
@@ -440,19 +471,21 @@ func (o *blockObjects) Close() error {
 //
 // It can be passed to loadBlockObjects or ebpf.CollectionSpec.LoadAndAssign.
 type blockMaps struct {
-	BlockCpus   *ebpf.Map `ebpf:"block_cpus"`
-	Counts      *ebpf.Map `ebpf:"counts"`
-	DirtyInodes *ebpf.Map `ebpf:"dirty_inodes"`
-	Followed    *ebpf.Map `ebpf:"followed"`
-	KnownInodes *ebpf.Map `ebpf:"known_inodes"`
-	Lives       *ebpf.Map `ebpf:"lives"`
-	Losses      *ebpf.Map `ebpf:"losses"`
-	Records     *ebpf.Map `ebpf:"records"`
-	RestSums    *ebpf.Map `ebpf:"rest_sums"`
-	Stacked     *ebpf.Map `ebpf:"stacked"`
-	Sums        *ebpf.Map `ebpf:"sums"`
-	ToldFiles   *ebpf.Map `ebpf:"told_files"`
-	WantedTgids *ebpf.Map `ebpf:"wanted_tgids"`
+	BlockCpus    *ebpf.Map `ebpf:"block_cpus"`
+	Counts       *ebpf.Map `ebpf:"counts"`
+	DirtyInodes  *ebpf.Map `ebpf:"dirty_inodes"`
+	Followed     *ebpf.Map `ebpf:"followed"`
+	KnownInodes  *ebpf.Map `ebpf:"known_inodes"`
+	Lives        *ebpf.Map `ebpf:"lives"`
+	Losses       *ebpf.Map `ebpf:"losses"`
+	Records      *ebpf.Map `ebpf:"records"`
+	RestSums     *ebpf.Map `ebpf:"rest_sums"`
+	SlotSums     *ebpf.Map `ebpf:"slot_sums"`
+	SpilledLives *ebpf.Map `ebpf:"spilled_lives"`
+	Stacked      *ebpf.Map `ebpf:"stacked"`
+	Sums         *ebpf.Map `ebpf:"sums"`
+	ToldFiles    *ebpf.Map `ebpf:"told_files"`
+	WantedTgids  *ebpf.Map `ebpf:"wanted_tgids"`
 }
 
 func (m *blockMaps) Close() error {
@@ -466,6 +499,8 @@ func (m *blockMaps) Close() error {
 		m.Losses,
 		m.Records,
 		m.RestSums,
+		m.SlotSums,
+		m.SpilledLives,
 		m.Stacked,
 		m.Sums,
 		m.ToldFiles,
@@ -479,6 +514,7 @@ func (m *blockMaps) Close() error {
 type blockVariables struct {
 	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
 	BioComesSecond     *ebpf.Variable `ebpf:"bio_comes_second"`
+	ChargesWriteback   *ebpf.Variable `ebpf:"charges_writeback"`
 	Disks              *ebpf.Variable `ebpf:"disks"`
 	Epoch              *ebpf.Variable `ebpf:"epoch"`
 	FdArgument         *ebpf.Variable `ebpf:"fd_argument"`
@@ -496,13 +532,16 @@ type blockVariables struct {
 	HasStacked         *ebpf.Variable `ebpf:"has_stacked"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	IoBudget           *ebpf.Variable `ebpf:"io_budget"`
+	IoRatio            *ebpf.Variable `ebpf:"io_ratio"`
 	IoRecordLayout     *ebpf.Variable `ebpf:"io_record_layout"`
 	IoWaitRecordLayout *ebpf.Variable `ebpf:"io_wait_record_layout"`
 	IomapDioBioEndIo   *ebpf.Variable `ebpf:"iomap_dio_bio_end_io"`
+	LifeSlots          *ebpf.Variable `ebpf:"life_slots"`
 	RqComesSecond      *ebpf.Variable `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
 	Sleeps             *ebpf.Variable `ebpf:"sleeps"`
 	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
+	SumSlots           *ebpf.Variable `ebpf:"sum_slots"`
 	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
 	Typed              *ebpf.Variable `ebpf:"typed"`
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
@@ -539,6 +578,7 @@ type blockPrograms struct {
 	RemapTpBtf       *ebpf.Program `ebpf:"remap_tp_btf"`
 	RequeueRawTp     *ebpf.Program `ebpf:"requeue_raw_tp"`
 	RequeueTpBtf     *ebpf.Program `ebpf:"requeue_tp_btf"`
+	Resolve          *ebpf.Program `ebpf:"resolve"`
 	SleepRawTp       *ebpf.Program `ebpf:"sleep_raw_tp"`
 	SleepTpBtf       *ebpf.Program `ebpf:"sleep_tp_btf"`
 	SplitRawTp       *ebpf.Program `ebpf:"split_raw_tp"`
@@ -571,6 +611,7 @@ func (p *blockPrograms) Close() error {
 		p.RemapTpBtf,
 		p.RequeueRawTp,
 		p.RequeueTpBtf,
+		p.Resolve,
 		p.SleepRawTp,
 		p.SleepTpBtf,
 		p.SplitRawTp,

@@ -30,7 +30,6 @@ type bpfWitness struct {
 	tracefs    *tracefs.FS
 	calls      calls
 	walk       *link.Iter
-	resolve    *link.Iter
 	epoch      uint32
 	generation uint32
 	buf        []byte
@@ -271,11 +270,9 @@ func (w *bpfWitness) Detach() error {
 
 func (w *bpfWitness) Close() error {
 	errs := []error{w.Detach(), w.calls.close()}
-	for _, iter := range []**link.Iter{&w.walk, &w.resolve} {
-		if *iter != nil {
-			errs = append(errs, (*iter).Close())
-			*iter = nil
-		}
+	if w.walk != nil {
+		errs = append(errs, w.walk.Close())
+		w.walk = nil
 	}
 	errs = append(errs, w.close())
 	if w.tracefs != nil {

@@ -42,6 +42,7 @@ const (
 type Breaker struct {
 	Budget float64 // percent of one CPU; 0: no limit
 	Level  Level
+	Words  func(Level) string // what a level lets through; nil: of waits
 
 	over, under int
 }
@@ -62,14 +63,21 @@ func (b *Breaker) Step(cost float64) (announce string) {
 	if b.over >= breakAfter {
 		b.over = 0
 		b.Level++
-		return fmt.Sprintf("witnessing cost %.1f%% of a CPU, more than the %.1f%% that it may: %s", cost, b.Budget, b.Level.words())
+		return fmt.Sprintf("witnessing cost %.1f%% of a CPU, more than the %.1f%% that it may: %s", cost, b.Budget, b.words())
 	}
 	if b.under >= recoverAfter && b.Level > LevelFull {
 		b.under = 0
 		b.Level--
-		return fmt.Sprintf("witnessing cost %.1f%% of a CPU, well below the %.1f%% that it may: %s again", cost, b.Budget, b.Level.words())
+		return fmt.Sprintf("witnessing cost %.1f%% of a CPU, well below the %.1f%% that it may: %s again", cost, b.Budget, b.words())
 	}
 	return ""
+}
+
+func (b *Breaker) words() string {
+	if b.Words != nil {
+		return b.Words(b.Level)
+	}
+	return b.Level.words()
 }
 
 func (l Level) words() string {

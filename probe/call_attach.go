@@ -144,7 +144,7 @@ func (w *Calls) probe(symbol string, program *ebpf.Program, isReturn bool) (link
 	if limited != nil {
 		w.notes = addOnce(w.notes, poolNote(limited))
 	}
-	w.missed = append(w.missed, func() (uint64, bool) { return missedOf(l) })
+	w.missed = append(w.missed, missedReader(l, symbol, limited == nil))
 	return l, nil
 }
 

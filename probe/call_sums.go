@@ -103,9 +103,6 @@ var callLossNames = []Loss{
 	{ID: "call_budget", Title: "single calls not told: more than asked for in a second"},
 }
 
-// firstCallLoss is LOSS_FRAMES of bpf/abi.h.
-const firstCallLoss = 24
-
 // Losses are all counts since the start, of what can go missing here.
 func (w *Calls) Losses() ([]Loss, error) {
 	var losses []Loss
@@ -124,7 +121,7 @@ func (w *Calls) Losses() ([]Loss, error) {
 		}
 	}
 	for i, l := range callLossNames {
-		if err := read(l, firstCallLoss+i); err != nil {
+		if err := read(l, len(lossNames)+len(fsLossNames)+len(requestLossNames)+i); err != nil {
 			return nil, err
 		}
 	}

@@ -26,6 +26,7 @@ type CallTarget struct {
 	Symbols []string
 	Func    *btf.Func // nil: its types are not known
 	Types   *btf.Spec // of the kernel or the module; nil: not known
+	Base    *btf.Spec // of the kernel, where Types are a module's; else nil
 	Root    bool      // with CallOptions.Inside: only calls within its own are witnessed
 	Changed string    // how its arguments may differ from the source's; "": not
 
@@ -35,9 +36,9 @@ type CallTarget struct {
 // Scope is what names mean in the function's filters and fields.
 func (t *CallTarget) Scope() *expr.Scope {
 	if t.Changed != "" {
-		return &expr.Scope{Types: t.Types}
+		return &expr.Scope{Types: t.Types, Base: t.Base}
 	}
-	return &expr.Scope{Function: t.Func, Types: t.Types}
+	return &expr.Scope{Function: t.Func, Types: t.Types, Base: t.Base}
 }
 
 // arguments is how many the function has; 0 where that is not known.
@@ -211,7 +212,7 @@ func (c *CallTargets) describe(t *CallTarget) {
 	t.Types = c.types
 	if t.Module != "" && c.types != nil {
 		if own, err := c.cache.Module(t.Module); err == nil {
-			t.Types = own
+			t.Types, t.Base = own, c.types
 		}
 	}
 	if t.Types == nil {

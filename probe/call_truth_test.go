@@ -96,7 +96,7 @@ func TestNoCallIsTakenForAnother(t *testing.T) {
 	for _, via := range []Means{Fexit, Kretprobe} {
 		t.Run(string(via), func(t *testing.T) {
 			file := overlaid(t)
-			find, targets := compiled(t, "ovl_read_iter", "iter->count != ret")
+			find, targets := compiled(t, "ovl_read_iter", "((struct iov_iter *)arg2)->count != (int)ret")
 			if via == Fexit && targets[0].Func == nil {
 				t.Skip("this kernel has no types of its modules")
 			}
@@ -110,13 +110,21 @@ func TestNoCallIsTakenForAnother(t *testing.T) {
 			if err := w.Pause(); err != nil {
 				t.Fatal(err)
 			}
-			for key, sum := range callSums(t, w) {
-				t.Errorf("%d calls returned what another was asked for: %+v", sum.Count, key)
-			}
 			b := balance(t, w)
-			losses := callLosses(t, w, "missed_run")
-			if want := uint64(2 * threads * reads); b.Unwanted != b.Returns || b.Returns+losses["missed_run"] < want || b.Returns > want {
-				t.Errorf("%d calls: %+v", want, b)
+			expected := []string{}
+			if via == Fexit { // a preemptible kernel leaves out some runs, and says how many
+				expected = []string{"missed_run", "missed_return"}
+			}
+			losses := callLosses(t, w, expected...)
+			skipped := losses["missed_run"]
+			for key, sum := range callSums(t, w) {
+				if sum.Count > skipped { // where nothing is left out, none
+					t.Errorf("%d calls returned what another was asked for: %+v", sum.Count, key)
+				}
+				b.Unwanted += sum.Count
+			}
+			if want := uint64(2 * threads * reads); b.Unwanted != b.Returns || b.Returns+skipped < want || b.Returns > want || b.Missed > skipped {
+				t.Errorf("%d calls, %d runs skipped: %+v", want, skipped, b)
 			}
 			t.Logf("%+v", b)
 		})
@@ -172,7 +180,7 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 	if !lab.Guest() {
 		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
 	}
-	const sleeps, length = 20, 50 * time.Millisecond
+	const sleeps, length = 10, 200 * time.Millisecond
 	for _, via := range callMeans {
 		t.Run(string(via), func(t *testing.T) {
 			w := openCalls(t, CallOptions{Via: via, Sums: true, Records: true, By: CallBy{Thread: true}}, "hrtimer_nanosleep")
@@ -200,6 +208,10 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
+			losses := callLosses(t, w, "missed_run", "missed_return")
+			if skipped := losses["missed_run"]; via == Fexit && skipped > 0 {
+				t.Skipf("this preemptible kernel has left out %d runs of its programs, so which call is which is not certain", skipped)
+			}
 			if len(calls) != sleeps {
 				t.Fatalf("%d calls of %d", len(calls), sleeps)
 			}
@@ -213,7 +225,6 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 			if seen < truth*95/100 {
 				t.Errorf("%v in the function, %v by the sleeper's clock", seen, truth)
 			}
-			callLosses(t, w)
 		})
 	}
 }

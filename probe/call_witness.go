@@ -16,6 +16,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/iowitness/iowitness/kernel"
 )
 
 // KprobeMulti witnesses entry and return of many functions by one probe.
@@ -124,16 +126,24 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 // probe could serve all.
 const oneByOne = 24
 
+// order is in which order the means are tried. A kernel that may be preempted within a
+// program of fexit leaves out runs, so that a call may be taken for the next one: it goes last.
 func (o *CallOptions) order(targets []*CallTarget) []Means {
-	switch {
-	case o.Via != "":
+	if o.Via != "" {
 		return []Means{o.Via}
-	case o.Errors:
-		return []Means{KprobeMulti, Fexit, Kretprobe}
-	case len(targets) > oneByOne && !haveOwnCode(targets):
+	}
+	if o.Errors {
 		return []Means{KprobeMulti, Fexit, Kretprobe}
 	}
-	return callMeans
+	means := slices.Clone(callMeans)
+	if kernel.Preemption("/") != kernel.Off {
+		means = []Means{Kretprobe, KprobeMulti, Fexit}
+	}
+	if len(targets) > oneByOne && !haveOwnCode(targets) {
+		means = slices.DeleteFunc(means, func(m Means) bool { return m == KprobeMulti })
+		means = slices.Insert(means, 0, KprobeMulti)
+	}
+	return means
 }
 
 func haveOwnCode(targets []*CallTarget) bool {
@@ -164,6 +174,9 @@ func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Mean
 	}
 	if err := w.loadBase(find); err != nil {
 		return nil, err
+	}
+	if via == Fexit && !o.Returns && !o.Errors && kernel.Preemption("/") != kernel.Off {
+		w.notes = append(w.notes, "this kernel may leave out single runs of these programs, being preemptible: a call whose entry was left out may then be taken for the one before it (missed_run counts them); --via kretprobe does not have that")
 	}
 	switch via {
 	case RawTP:

@@ -191,7 +191,7 @@ func (w *bpfWitness) kretprobe(function string, program *ebpf.Program) (link.Lin
 	if err != nil {
 		return nil, err
 	}
-	w.calls.watchMissed(l, function, limited == nil)
+	w.calls.missed = append(w.calls.missed, missedReader(l, function, limited == nil))
 	if limited != nil {
 		w.noteOnce(poolNote(limited))
 	}

@@ -32,6 +32,7 @@ func diagnose(e *evidence, t trial, o DiagnoseOptions) *diagnosis.Report {
 		r.Means = append(r.Means, m)
 	}
 	markUsed(r.Means)
+	r.Verbs = e.judgeVerbs(t, r.Means)
 	r.Functions = e.functions(t, verdicts)
 	r.Facts = e.tellFacts()
 	r.Notes = e.notes()

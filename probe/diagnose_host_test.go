@@ -21,6 +21,7 @@ type host struct {
 	files     map[string]string
 	fails     map[Means]error  // of the smallest trial; else it works
 	wholes    map[Means]error  // of iowitness's own programs
+	verbs     map[string]error // of those of a verb by a means
 	symbols   map[string]error // of trials on single functions
 	has       bpfFeatures
 	place     string // of tracefs
@@ -35,6 +36,10 @@ func (h *host) means(m Means) error {
 }
 
 func (h *host) whole(m Means) ([]string, error) { return nil, h.wholes[m] }
+
+func (h *host) verb(id string, m Means) ([]string, error) {
+	return []string{id + " by " + string(m)}, h.verbs[id+" "+string(m)]
+}
 
 func (h *host) function(m Means, symbol string, attach bool) error {
 	h.asked = append(h.asked, fmt.Sprintf("%s %s %v", m, symbol, attach))

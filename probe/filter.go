@@ -38,6 +38,44 @@ func resolveIDs(resolve *link.Iter) (ids, error) {
 	return r, err
 }
 
+// openResolve attaches the iterator that resolves ids, where it was loaded.
+func (o *object) openResolve() (err error) {
+	if program := o.collection.Programs[resolveProgram]; program != nil {
+		if o.resolve, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+			return fmt.Errorf("iterating over threads: %w", err)
+		}
+	}
+	return nil
+}
+
+// filterProcesses tells the kernel side which processes are wanted, and which is our own.
+func (o *object) filterProcesses(pids []uint32) error {
+	if err := wantPIDs(o.collection.Maps["wanted_tgids"], o.resolve, pids); err != nil {
+		return err
+	}
+	self, err := o.GlobalPID(uint32(os.Getpid()))
+	if err != nil {
+		return err
+	}
+	return o.set("self_tgid", self)
+}
+
+// GlobalPID is the number in the initial pid namespace of a process by that in the caller's; one
+// that the kernel does not show has its own.
+func (o *object) GlobalPID(pid uint32) (uint32, error) {
+	if o.resolve == nil {
+		return pid, nil
+	}
+	seen, err := resolveIDs(o.resolve)
+	if err != nil {
+		return 0, err
+	}
+	if global, ok := seen.tgid[pid]; ok {
+		return global, nil
+	}
+	return pid, nil
+}
+
 // globalThread is a thread's number in the initial pid namespace.
 func (w *bpfWitness) globalThread(tid uint32) (uint32, error) {
 	if w.resolve == nil {

@@ -44,7 +44,6 @@ type FS struct {
 	via      Means
 	options  FSOptions
 	programs map[string]string // by the id of their probe
-	resolve  *link.Iter
 	underWay *link.Iter
 	notes    []string
 
@@ -101,9 +100,9 @@ func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error
 	if !o.hasStorage(types) {
 		replaceTaskStorage(spec)
 	}
-	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsKeptStack{}}
+	f := &FS{via: via, options: o, programs: programs, stacks: map[uint64]fsKeptStack{}, notes: []string{notCalls}}
 	if programs["enter"] != enterWithVMA {
-		f.notes = []string{withoutMsync}
+		f.notes = append(f.notes, withoutMsync)
 	}
 	defer func() {
 		if err != nil {
@@ -137,33 +136,18 @@ func keepFS(spec *ebpf.CollectionSpec, programs map[string]string, iterates bool
 
 // prepare fills the tables by which the kernel side filters, and opens the ring.
 func (f *FS) prepare() (err error) {
-	for name, to := range map[string]**link.Iter{resolveProgram: &f.resolve, underWayProgram: &f.underWay} {
-		if program := f.collection.Programs[name]; program != nil {
-			if *to, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
-				return fmt.Errorf("iterating over threads: %w", err)
-			}
+	if program := f.collection.Programs[underWayProgram]; program != nil {
+		if f.underWay, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+			return fmt.Errorf("iterating over threads: %w", err)
 		}
 	}
-	if err := wantPIDs(f.collection.Maps["wanted_tgids"], f.resolve, f.options.PIDs); err != nil {
+	if err := errors.Join(f.openResolve(), f.filterProcesses(f.options.PIDs)); err != nil {
 		return err
 	}
 	for _, dev := range f.options.Devs {
 		if err := f.collection.Maps["wanted_devs"].Put(uint32(dev), uint8(1)); err != nil {
 			return fmt.Errorf("more file systems to watch than fit: %w", err)
 		}
-	}
-	self := uint32(os.Getpid())
-	if f.resolve != nil {
-		seen, err := resolveIDs(f.resolve)
-		if err != nil {
-			return err
-		}
-		if global, ok := seen.tgid[self]; ok {
-			self = global
-		}
-	}
-	if err := f.set("self_tgid", self); err != nil {
-		return err
 	}
 	return f.openRing()
 }
@@ -267,11 +251,9 @@ func (f *FS) Stats() (RunStats, error) {
 // Close detaches and frees everything. It may be called more than once.
 func (f *FS) Close() error {
 	var errs []error
-	for _, iter := range []**link.Iter{&f.resolve, &f.underWay} {
-		if *iter != nil {
-			errs = append(errs, (*iter).Close())
-			*iter = nil
-		}
+	if f.underWay != nil {
+		errs = append(errs, f.underWay.Close())
+		f.underWay = nil
 	}
 	return errors.Join(append(errs, f.close())...)
 }

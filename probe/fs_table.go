@@ -20,6 +20,9 @@ const (
 	withoutMsync   = "msync is not counted: this kernel does not tell which file is mapped at an address (5.17)"
 )
 
+// notCalls is what moves data of files by no call that is counted.
+const notCalls = "only read, write, open, the calls that synchronize and their like are counted: not what goes through mappings (page faults), io_uring, io_submit, splice, sendfile or copy_file_range"
+
 // enterWithVMA takes the place of enter_tp_btf where the kernel finds what is mapped at an address.
 const enterWithVMA = "enter_vma_tp_btf"
 

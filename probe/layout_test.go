@@ -248,13 +248,16 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		return &record{t, s, make([]byte, s.Size)}
 	}
 	key, sum := layout("io_key"), layout("io_sum")
-	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags"} {
+	for i, field := range []string{"cgroup", "ino", "file_dev", "dev", "disk", "tgid", "op", "flags", "top"} {
 		key.set(field, uint64(1+2*i))
 	}
-	fields := []string{"count", "bytes", "errors", "merged", "requeues", "split", "sequential", "sequenced", "depths", "depth_count", "depth_max", "carried"}
+	fields := []string{"untimed", "bytes", "errors", "merged", "requeues", "split", "sequential", "depths", "depth_max", "depth_no_data", "carried"}
 	for i, field := range fields {
 		sum.set(field, uint64(1+i))
 	}
+	sum.set("with.0", 100)  // nothing but the whole
+	sum.set("with.13", 200) // all phases but the one on the way to the I/O scheduler
+	sum.set("with.31", 400) // all, with a place
 	sum.set("phases.3.ns", 77)
 	sum.set("phases.4.max", 78)
 	sum.set("device_hist.5", 6)
@@ -266,8 +269,12 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, map[string][2]any{
-		"key":    {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Bio: true}},
-		"counts": {[12]uint64{s.Count, s.Bytes, s.Errors, s.Merged, s.Requeues, s.Split, s.Sequential, s.Sequenced, s.Depths, s.DepthCount, s.DepthMax, s.Carried}, [12]uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		"key": {k, event.IOKey{Cgroup: 1, Ino: 3, FileDev: 5, Dev: 7, Disk: 9, PID: 11, Op: 13, Flags: 15, Top: 17}},
+		"counts": {
+			[12]uint64{s.Count, s.Bytes, s.Errors, s.Merged, s.Requeues, s.Split, s.Sequential, s.Sequenced, s.Depths, s.DepthCount, s.DepthMax, s.Carried},
+			[12]uint64{701, 2, 3, 4, 5, 6, 7, 400, 8, 410, 9, 11},
+		},
+		"phases": {[5]uint64{s.Phases[0].Count, s.Phases[1].Count, s.Phases[2].Count, s.Phases[3].Count, s.Phases[4].Count}, [5]uint64{600, 400, 600, 600, 700}},
 		"rest":   {[]any{s.Phases[3].NS, s.Phases[4].Max, s.DeviceHist, s.TotalHist, s.Sizes[9], s.Owner.Comm}, []any{uint64(77), uint64(78), event.Hist{{Slot: 5, N: 6}}, event.Hist{{Slot: 7, N: 8}}, uint32(10), "owner"}},
 	})
 }
@@ -277,11 +284,11 @@ func TestEveryLossHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, named := int(spec.Maps["losses"].MaxEntries), len(lossNames)+len(fsLossNames)+len(requestLossNames); got != named {
+	if got, named := int(spec.Maps["losses"].MaxEntries), len(lossNames)+len(fsLossNames)+len(requestLossNames)+len(callLossNames); got != named {
 		t.Errorf("the kernel side counts %d losses, %d have names", got, named)
 	}
 	ids := map[string]bool{}
-	for _, l := range slices.Concat(lossNames, fsLossNames, requestLossNames) {
+	for _, l := range slices.Concat(lossNames, fsLossNames, requestLossNames, callLossNames) {
 		if l.ID == "" || l.Title == "" || ids[l.ID] {
 			t.Errorf("loss %+v has no name of its own", l)
 		}
@@ -350,7 +357,7 @@ func TestEveryProbeOfRequestsHasItsPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{}
+	used := map[string]bool{resolveProgram: true}
 	for _, p := range RequestTable {
 		for _, programs := range []map[Means]string{p.Programs, p.Older} {
 			for via, name := range programs {

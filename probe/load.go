@@ -280,17 +280,11 @@ func (w *bpfWitness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, err
 	return attachTracepoint(w.tracefs, p, program)
 }
 
-func (w *bpfWitness) attachWalks() error {
-	for name, to := range map[string]**link.Iter{walkProgram: &w.walk, resolveProgram: &w.resolve} {
-		program := w.collection.Programs[name]
-		if program == nil {
-			continue
-		}
-		iter, err := link.AttachIter(link.IterOptions{Program: program})
-		if err != nil {
+func (w *bpfWitness) attachWalks() (err error) {
+	if program := w.collection.Programs[walkProgram]; program != nil {
+		if w.walk, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
 			return fmt.Errorf("iterating over threads: %w", err)
 		}
-		*to = iter
 	}
-	return nil
+	return w.openResolve()
 }

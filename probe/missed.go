@@ -62,16 +62,16 @@ func parseProfile(profile io.Reader, name string) (missed uint64, found bool) {
 	return missed, found
 }
 
-// watchMissed lets the kernel's own count of a function's missed returns be told.
-// Before 6.7 a link tells none, and the profile does.
-func (c *calls) watchMissed(l link.Link, function string, byTracefs bool) {
-	c.missed = append(c.missed, func() (uint64, bool) {
+// missedReader reads the kernel's own count of a function's missed returns. Before 6.7
+// a link tells none, and the profile does.
+func missedReader(l link.Link, symbol string, byTracefs bool) func() (uint64, bool) {
+	return func() (uint64, bool) {
 		linked, told := missedOf(l)
 		if linked > 0 || !byTracefs {
 			return linked, told
 		}
-		return missedByProfile(eventName(function))
-	})
+		return missedByProfile(eventName(symbol))
+	}
 }
 
 // eventName is how a function's event is called in tracefs, where dots are not allowed.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 
 	"github.com/iowitness/iowitness/event"
@@ -20,6 +21,7 @@ type object struct {
 	collection *ebpf.Collection
 	links      []io.Closer
 	ring       *ringbuf.Reader
+	resolve    *link.Iter // tells threads' ids as the caller's pid namespace numbers them; nil: they are the kernel's
 	record     ringbuf.Record
 	undecoded  uint64 // records that were not understood
 	fellSilent uint32
@@ -101,6 +103,10 @@ func (o *object) close() error {
 	if o.ring != nil {
 		errs = append(errs, o.ring.Close())
 		o.ring = nil
+	}
+	if o.resolve != nil {
+		errs = append(errs, o.resolve.Close())
+		o.resolve = nil
 	}
 	if o.collection != nil {
 		o.collection.Close()

@@ -50,6 +50,7 @@ func writeDocument(w io.Writer) {
 	}{
 		{"The document", diagnosis.DocumentFields},
 		{"An element of means", diagnosis.MeansFields},
+		{"An element of verbs", diagnosis.VerbFields},
 		{"An element of functions", diagnosis.FunctionFields},
 		{"A fact", diagnosis.FactFields},
 		{"Facts", diagnosis.FactTable},

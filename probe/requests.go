@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -21,13 +20,14 @@ import (
 // RequestOptions is which block requests to witness, and how. The zero value of a
 // field means its default, or no filter.
 type RequestOptions struct {
-	Records bool // tell each request: else only sums
-	Sums    bool // sum requests up in the kernel
-	Waits   bool // tell the thread whose wait a completion ends
-	NoFiles bool // do without files, and without who dirtied them
+	Records            bool // tell each request: else only sums
+	Sums               bool // sum requests up in the kernel
+	Waits              bool // tell the thread whose wait a completion ends
+	NoFiles            bool // do without files, and without who dirtied them
+	UnchargedWriteback bool // cgroups are of a version under which writeback is not charged to whoever dirtied it
 
 	Dev         event.Dev     // only this partition or disk
-	PIDs        []uint32      // only of these owners
+	PIDs        []uint32      // only of these owners, as the caller's pid namespace numbers them
 	Ops         []uint8       // only these operations, such as event.OpRead
 	MinTime     time.Duration // only requests that took so long in all
 	MinBytes    uint64
@@ -35,21 +35,23 @@ type RequestOptions struct {
 
 	RingBytes uint32        // default 8 MiB
 	Budget    uint32        // records per CPU and interval; default 20,000
-	Lives     uint32        // requests under way that are followed at once; default 16,384
-	SumsMax   uint32        // distinct sums; default 4,096
+	Lives     uint32        // requests under way that are followed at once, at least; default 16,384
+	SumsMax   uint32        // distinct sums, at least; default 4,096
 	Silence   time.Duration // without a heartbeat for this long the kernel side does no work; 0: never mind
 
 	FDArguments [512]uint8 // by system call: which argument is the file's descriptor, from 1
 	BTF         string     // file with the kernel's BTF
 	Via         Means      // tp_btf or raw_tp; default the best
 	Address     func(symbol string) (uint64, bool)
+
+	lifeSlots, sumSlots uint32 // powers of two; what finds no slot goes to a hash
 }
 
 func (o *RequestOptions) fill() {
 	for _, d := range []struct {
 		to *uint32
 		by uint32
-	}{{&o.RingBytes, 8 << 20}, {&o.Budget, 20000}, {&o.Lives, 16384}, {&o.SumsMax, 4096}} {
+	}{{&o.RingBytes, 8 << 20}, {&o.Budget, 20000}, {&o.Lives, 16384}, {&o.SumsMax, 4096}, {&o.lifeSlots, 8192}, {&o.sumSlots, 1024}} {
 		if *d.to == 0 {
 			*d.to = d.by
 		}
@@ -74,7 +76,7 @@ var requestMeans = []Means{TPBTF, RawTP}
 func OpenRequests(o RequestOptions) (*Requests, error) {
 	o.fill()
 	_ = rlimit.RemoveMemlock()
-	types, _, err := kernelBTF(o.BTF)
+	types, own, err := kernelBTF(o.BTF)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func OpenRequests(o RequestOptions) (*Requests, error) {
 	}
 	var refused []string
 	for _, via := range means {
-		w, err := loadRequests(o, via, types)
+		w, err := loadRequests(o, via, types, own)
 		if err == nil {
 			return w, nil
 		}
@@ -96,7 +98,7 @@ func OpenRequests(o RequestOptions) (*Requests, error) {
 	return nil, fmt.Errorf("block requests: %w: %s", ErrUnsupported, strings.Join(refused, "; "))
 }
 
-func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, err error) {
+func loadRequests(o RequestOptions, via Means, types *btf.Spec, own bool) (_ *Requests, err error) {
 	spec, err := loadBlock()
 	if err != nil {
 		return nil, err
@@ -110,7 +112,7 @@ func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, er
 			w.Close()
 		}
 	}()
-	chosen := w.choose(spec, types)
+	chosen := w.choose(spec, types, own)
 	if err := w.configure(spec, types); err != nil {
 		return nil, err
 	}
@@ -118,12 +120,10 @@ func loadRequests(o RequestOptions, via Means, types *btf.Spec) (_ *Requests, er
 	if err != nil {
 		return nil, err
 	}
-	for _, pid := range o.PIDs {
-		if err := w.collection.Maps["wanted_tgids"].Put(pid, uint8(1)); err != nil {
-			return nil, err
-		}
+	if err := w.openResolve(); err != nil {
+		return nil, err
 	}
-	if err := w.openRing(); err != nil {
+	if err := errors.Join(w.filterProcesses(o.PIDs), w.openRing()); err != nil {
 		return nil, err
 	}
 	return w, w.attach(chosen)
@@ -135,9 +135,10 @@ type chosenProbe struct {
 	point, program string
 }
 
-// choose leaves only the programs that this kernel and these options call for.
-func (w *Requests) choose(spec *ebpf.CollectionSpec, types *btf.Spec) (chosen []chosenProbe) {
-	keep := map[string]bool{}
+// choose leaves only the programs that this kernel and these options call for. Where the kernel has
+// type information of its own it also iterates over threads.
+func (w *Requests) choose(spec *ebpf.CollectionSpec, types *btf.Spec, own bool) (chosen []chosenProbe) {
+	keep := map[string]bool{resolveProgram: own}
 	for _, p := range RequestTable {
 		if p.Joins && !w.options.Waits || p.ID == "dirty" && w.options.NoFiles {
 			continue
@@ -170,10 +171,10 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 	}
 	for name, value := range map[string]any{
 		"typed": w.means == TPBTF, "bio_comes_second": comesSecond(types, "block_getrq"), "rq_comes_second": comesSecond(types, "block_rq_issue"),
-		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records,
+		"with_records": o.Records, "with_sums": o.Sums, "with_files": !o.NoFiles, "with_waits": o.Waits && o.Records, "charges_writeback": !o.UnchargedWriteback,
 		"io_budget": o.Budget, "filter_dev": uint32(o.Dev), "filter_ops": ops, "filter_ns": uint64(max(o.MinTime, 0)), "filter_bytes": o.MinBytes,
+		"life_slots": o.lifeSlots, "sum_slots": o.sumSlots,
 		"filter_tgid": len(o.PIDs) > 0, "include_self": o.IncludeSelf, "fd_argument": o.FDArguments,
-		"self_tgid": uint32(os.Getpid()),
 	} {
 		v, ok := spec.Variables[name]
 		if !ok {
@@ -191,8 +192,8 @@ func (w *Requests) configure(spec *ebpf.CollectionSpec, types *btf.Spec) error {
 		}
 	}
 	spec.Maps["records"].MaxEntries = o.RingBytes
-	spec.Maps["lives"].MaxEntries = o.Lives
-	spec.Maps["sums"].MaxEntries = o.SumsMax
+	spec.Maps["lives"].MaxEntries, spec.Maps["spilled_lives"].MaxEntries = o.lifeSlots, o.Lives
+	spec.Maps["slot_sums"].MaxEntries, spec.Maps["sums"].MaxEntries = o.sumSlots, o.SumsMax
 	return nil
 }
 
@@ -228,6 +229,9 @@ func (w *Requests) Start() error {
 	w.epoch = 1
 	return errors.Join(w.live(w.options.Silence, 0), w.set("epoch", w.epoch))
 }
+
+// SetRatio says that of the requests one in so many is told from now on; sums stay whole.
+func (w *Requests) SetRatio(ratio uint32) error { return w.set("io_ratio", max(ratio, 1)) }
 
 // Pause closes the gate. Requests under way are completed unseen.
 func (w *Requests) Pause() error { return w.set("epoch", uint32(0)) }

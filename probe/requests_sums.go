@@ -11,21 +11,37 @@ import (
 )
 
 // Sums tells all sums since the start: keys of one disk and operation without process,
-// cgroup and file are also of those for which there was no room.
+// cgroup and file are also of those for which there was no room. Each key comes once.
 func (w *Requests) Sums(tell func(event.IOKey, event.IOSum)) error {
+	all := map[event.IOKey]event.IOSum{}
+	add := func(key, value []byte) error {
+		k, s, err := event.DecodeIOSum(key, value)
+		if err != nil {
+			return err
+		}
+		if before, ok := all[k]; ok {
+			s.Add(&before)
+		}
+		all[k] = s
+		return nil
+	}
+	if err := w.slotSums(add); err != nil {
+		return fmt.Errorf("reading the sums of requests: %w", err)
+	}
 	for _, table := range []string{"sums", "rest_sums"} {
 		var key, value []byte
 		sums := w.collection.Maps[table].Iterate()
 		for sums.Next(&key, &value) {
-			k, s, err := event.DecodeIOSum(key, value)
-			if err != nil {
+			if err := add(key, value); err != nil {
 				return err
 			}
-			tell(k, s)
 		}
 		if err := sums.Err(); err != nil {
 			return fmt.Errorf("reading the sums of requests: %w", err)
 		}
+	}
+	for k, s := range all {
+		tell(k, s)
 	}
 	return nil
 }
@@ -55,17 +71,15 @@ func (w *Requests) Counts() (sum RequestCounts, err error) {
 		sum.Absorbed += c.Absorbed
 		sum.OtherContext += c.OtherContext
 	}
-	var key uint64
-	var life []byte
-	lives := w.collection.Maps["lives"].Iterate()
-	for lives.Next(&key, &life) {
-		sum.InFlight++
-	}
-	return sum, lives.Err()
+	sum.InFlight, err = w.lives()
+	return sum, err
 }
 
 // RequestCountsOfCPU is struct io_count of bpf/abi.h.
 type RequestCountsOfCPU struct{ Started, Completed, Unmatched, FlushEnds, Absorbed, OtherContext uint64 }
+
+// LossIORatio counts what SetRatio has left out.
+const LossIORatio = "io_ratio"
 
 // requestLossNames go on where fsLossNames end: of block requests.
 var requestLossNames = []Loss{
@@ -74,6 +88,7 @@ var requestLossNames = []Loss{
 	{ID: "ring_io", Title: "request lines lost: the ring was full (--buffer)"},
 	{ID: "io_budget", Title: "request lines not made: there were more than --max-rate in a second"},
 	{ID: "backwards", Title: "phases left out of sums: instants out of order"},
+	{ID: LossIORatio, Title: "request lines left out: only one in some was told, to spare cost (--max-cost)"},
 }
 
 // Losses are all counts since the start, zero ones included.

@@ -124,7 +124,7 @@ func TestEachReadIsOneRequest(t *testing.T) {
 	})
 }
 
-// TestWrittenBackDataIsItsDirtiers: three processes dirty a file each, and
+// TestWrittenBackDataIsItsDirtiers (case A2): three processes dirty a file each, and
 // somebody else has it all written: nearly every byte is told as that of the right
 // process and file, with the thread that carried it.
 func TestWrittenBackDataIsItsDirtiers(t *testing.T) {

@@ -29,6 +29,8 @@ type trial interface {
 	means(Means) error
 	// whole tries what iowitness itself loads and attaches by a means, with its gate closed.
 	whole(Means) (notes []string, err error)
+	// verb tries what a verb, such as block, loads and attaches by a means, with its gate closed.
+	verb(id string, m Means) (notes []string, err error)
 	// function tries a means on one symbol; without attach it only loads what would be attached.
 	function(m Means, symbol string, attach bool) error
 	// together tries return probes on many symbols by one link.

@@ -69,6 +69,10 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return integerIf(l.Cgroup != 0, l.Cgroup) },
 	},
 	{
+		Info{ID: "uncharged", Kind: snapshot.Boolean, Help: "It writes back what others dirtied, of a file system or under a version of cgroups that cannot charge that to theirs: the cgroup is that of the thread that writes, the process is who dirtied it, where that is known."},
+		func(l Line) snapshot.Value { return flag(l, event.IOUncharged) },
+	},
+	{
 		Info{ID: "type", Kind: snapshot.Text, Title: "TYPE", Default: true, Width: 4, Priority: 95, Help: "Operation in letters: F where the cache is flushed first; R read, W write, F flush, D discard, DE secure erase, WZ write zeroes, N other; then F FUA, A read-ahead, S synchronous, M metadata."},
 		func(l Line) snapshot.Value { return text(event.RWBS(l.Op)) },
 	},
@@ -77,7 +81,7 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return text(l.Kind().String()) },
 	},
 	{
-		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 10, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3."},
+		Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEV", Default: true, Width: 12, Priority: 97, Help: "Partition, or whole disk. A column adds the stacked device to which it was submitted, as in: dm-0→sda3, or the path that a disk with several took, as in: nvme0n1 via nvme0c0n1."},
 		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Dev) },
 	},
 	{
@@ -85,7 +89,7 @@ var LineFields = []Field[Line]{
 		func(l Line) snapshot.Value { return number(l.Dev) },
 	},
 	{
-		Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 8, Priority: 12, Help: "Whole disk."},
+		Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 8, Priority: 12, Help: "Whole disk; of one with several paths the path."},
 		func(l Line) snapshot.Value { return DeviceValue(l.Names, l.Disk) },
 	},
 	{
@@ -141,6 +145,13 @@ var LineFields = []Field[Line]{
 	{
 		Info{ID: "requeues", Unit: snapshot.Count, Kind: snapshot.Integer, Title: "REQUEUED", Right: true, Width: 8, Priority: 16, Help: "Times the driver gave it back to be issued again."},
 		func(l Line) snapshot.Value { return integer(uint64(l.Requeues)) },
+	},
+	{
+		Info{ID: "requeue_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Title: "RQ(ms)", Scale: inMS, Right: true, Width: 8, Priority: 16, Help: "Part of device_ns until it was issued for the last time, which btt has in I2D; unknown where it was not given back, and of live requests, whose last issue is not kept."},
+		func(l Line) snapshot.Value {
+			ns, ok := l.Requeued()
+			return integerIf(ok && !l.Backwards(), ns)
+		},
 	},
 	{
 		Info{ID: "split", Kind: snapshot.Boolean, Title: "SPLIT", Width: 5, Priority: 15, Help: "It is a part of a bio that was too large."},

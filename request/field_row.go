@@ -35,18 +35,23 @@ var RowFields = append(append(append(keyFields(), countFields()...), phaseFields
 func keyFields() []Field[NamedRow] {
 	return []Field[NamedRow]{
 		{
-			Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEVICE", Width: 8, Priority: 99, Help: "Whole disk, in rows by device."},
+			Info{ID: "device", Kind: snapshot.Text, Nullable: true, Title: "DEVICE", Width: 8, Priority: 99, Help: "Whole disk, in rows by device; partition, in rows by partition."},
 			func(r NamedRow) snapshot.Value {
-				if !r.named(ByDevice) {
+				if !r.named(ByDevice) && !r.named(ByPartition) {
 					return snapshot.Value{}
 				}
 				return DeviceValue(r.Names, r.Device)
 			},
 		},
 		{
+			Info{ID: "disk", Kind: snapshot.Text, Nullable: true, Title: "DISK", Width: 6, Priority: 98, Help: "Whole disk of a partition, in rows by partition."},
+			func(r NamedRow) snapshot.Value { return DeviceValue(r.Names, r.Disk) },
+		},
+		{
 			Info{ID: "stacked", Kind: snapshot.Boolean, Help: "The row is of bios on a stacked device; their requests below count in other rows, and these do not."},
 			func(r NamedRow) snapshot.Value { return boolean(r.Stacked) },
 		},
+		{Info: Info{ID: "via", Kind: snapshot.List, Help: "Devices to which a stacked one passed on its bios as they were, as to the paths of a disk; empty of others."}},
 		{
 			Info{ID: "pid", Unit: snapshot.ID, Kind: snapshot.Integer, Nullable: true, Title: "PID", Right: true, Width: 5, Priority: 98, Help: "Process for which requests are, in rows by process; 0 is the kernel's idle one, or not known."},
 			func(r NamedRow) snapshot.Value { return integerIf(r.named(ByProcess), uint64(r.PID)) },
@@ -125,7 +130,12 @@ func countFields() []Field[NamedRow] {
 		},
 		count("merged", "", 0, "Bios beyond the first of each request.", func(r *Row) uint64 { return r.Merged }),
 		count("requeues", "", 0, "Times a driver gave a request back to be issued again.", func(r *Row) uint64 { return r.Requeues }),
+		Field[NamedRow]{
+			Info{ID: "requeue_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Nullable: true, Help: "Part of the time in driver and device until the last issue of requests that were given back, of all of them: without it that is btt's D2C. Unknown where none was, and of live requests, whose last issue is not kept."},
+			func(r NamedRow) snapshot.Value { return integerIf(r.Requeued.Count > 0, r.Requeued.NS) },
+		},
 		count("splits", "", 0, "Requests that are a part of a bio that was too large.", func(r *Row) uint64 { return r.Splits }),
+		count("uncharged", "UNCHARGED", 86, "Requests that write back what others dirtied, of a file system or under a version of cgroups that cannot charge that to theirs: the cgroup is that of the thread that writes, the process is who dirtied it.", func(r *Row) uint64 { return r.Uncharged }),
 		count("errors", "ERRORS", 87, "Requests that failed.", func(r *Row) uint64 { return r.Errors }),
 		count("backwards", "", 0, "Requests of which an instant lies before one that it must follow; they are in no time and no histogram.", func(r *Row) uint64 { return r.Backwards }),
 		count("unfinished", "", 0, "Requests whose completion was not seen; they are in no other figure.", func(r *Row) uint64 { return r.Unfinished }),

@@ -20,12 +20,16 @@ func (g *Growth) Since(key event.IOKey, now event.IOSum) (k Key, s Sum, ok bool)
 	}
 	g.before[key] = now
 	grown := now.Since(&before)
-	return keyOfSum(key, now.Owner.Comm), sumFrom(&grown), true
+	s = sumFrom(&grown)
+	if key.Flags&event.IOUncharged != 0 {
+		s.Uncharged = s.Count
+	}
+	return keyOfSum(key, now.Owner.Comm), s, true
 }
 
 func keyOfSum(k event.IOKey, comm string) Key {
 	key := Key{
-		Disk: k.Disk, Dev: k.Dev, Op: event.KindOf(uint32(k.Op), 1), Stacked: k.Bio,
+		Disk: k.Disk, Dev: k.Dev, Above: k.Flags&event.IODevAbove != 0, Top: k.Top, Op: event.KindOf(uint32(k.Op), 1), Stacked: k.Flags&event.IOBio != 0,
 		PID: k.PID, Comm: comm, Cgroup: k.Cgroup, FileDev: k.FileDev, Ino: k.Ino,
 	}
 	if k.PID == 0 && k.Cgroup == 0 && k.Ino == 0 {

@@ -14,8 +14,6 @@ import (
 type Order struct {
 	// Slack is how much later than others a request may come, in ns.
 	Slack uint64
-	// Joined counts the waits that found their request, Lone those that did not.
-	Joined, Lone uint64
 
 	held   []*event.IO // in order
 	newest uint64
@@ -43,11 +41,9 @@ func (o *Order) Join(w *event.IOWait) {
 		r := o.held[i]
 		if r.Completed == w.Completed && r.Sector == w.Sector && r.Disk == w.Disk && r.WaitTID == 0 {
 			r.WaitTID, r.WaitNS = w.TID, w.WaitNS
-			o.Joined++
 			return
 		}
 	}
-	o.Lone++
 }
 
 // Flush tells what is held: nothing that is older will come.

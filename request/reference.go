@@ -30,6 +30,9 @@ func WriteReference(w io.Writer) error {
 	writeInfos(b, "The summary", "The keys of the document.", SummaryFields)
 	writeInfos(b, "Findings", "The elements of findings.", FindingFields)
 	writeInfos(b, "Paces", "What before and now are.", PaceFields)
+	writeInfos(b, "The victim", "The keys of victim.", VictimFields)
+	writeInfos(b, "Its devices", "The elements of its devices.", CrowdFields)
+	writeInfos(b, "Their processes", "The elements of a device's processes.", NeighbourFields)
 	writeInfos(b, "Losses", "The keys of losses.", LossFields)
 	return b.Flush()
 }

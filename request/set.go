@@ -10,6 +10,8 @@ const DefaultLimit = 4096
 // Key is what a sum is of.
 type Key struct {
 	Disk, Dev event.Dev // Dev is the partition or the whole disk
+	Above     bool      // Dev is Top or a part of it, and not of Disk
+	Top       event.Dev // the device that passed the bios on as they were, and has no others; else 0
 	Op        event.OpKind
 	Stacked   bool // bios on a device whose requests are told below it
 	PID       uint32
@@ -22,15 +24,19 @@ type Key struct {
 
 // KeyOf is the key of a request.
 func KeyOf(o *event.IO) Key {
-	return Key{
+	k := Key{
 		Disk: o.Disk, Dev: o.Dev, Op: o.Kind(), Stacked: o.Flags&event.IOBio != 0,
 		PID: o.Owner.PID, Comm: o.Owner.Comm, Cgroup: o.Cgroup, FileDev: o.File.Dev, Ino: o.File.Ino,
 	}
+	if o.Flags&event.IOPassed != 0 {
+		k.Top, k.Above = o.Top, o.Flags&event.IODevAbove != 0
+	}
+	return k
 }
 
 // rest is where a key goes that finds no place: devices and operations stay exact.
 func (k Key) rest() Key {
-	return Key{Disk: k.Disk, Dev: k.Dev, Op: k.Op, Stacked: k.Stacked, Rest: true}
+	return Key{Disk: k.Disk, Dev: k.Dev, Above: k.Above, Top: k.Top, Op: k.Op, Stacked: k.Stacked, Rest: true}
 }
 
 // Entry is a sum with what is known of its file.

@@ -71,12 +71,14 @@ func (s *Sizes) Merge(other *Sizes) {
 // Sum adds up requests that have completed. What fills it without an event.IO, such as
 // sums made in the kernel, leaves at 0 what it does not know, counts of what is known included.
 type Sum struct {
-	Count    uint64
-	Bytes    uint64
-	Errors   uint64
-	Merged   uint64 // bios beyond the first of each
-	Requeues uint64
-	Splits   uint64 // requests that are a part of a larger bio
+	Count     uint64
+	Bytes     uint64
+	Errors    uint64
+	Merged    uint64 // bios beyond the first of each
+	Requeues  uint64
+	Requeued  Span   // until the last issue of those that were given back, where it is known
+	Uncharged uint64 // written back, and not charged to the cgroup of whoever dirtied it
+	Splits    uint64 // requests that are a part of a larger bio
 
 	Sequential uint64 // of Placed, those that began where the one before ended
 	Placed     uint64
@@ -107,6 +109,7 @@ func (s *Sum) Add(o *event.IO) {
 	s.Merged += uint64(o.Merged)
 	s.Requeues += uint64(o.Requeues)
 	s.Splits += one(o.Flags&event.IOSplit != 0)
+	s.Uncharged += one(o.Flags&event.IOUncharged != 0)
 	s.place(o)
 	s.times(o)
 }
@@ -133,6 +136,9 @@ func (s *Sum) times(o *event.IO) {
 	if o.Backwards() {
 		s.Backwards++
 		return
+	}
+	if ns, ok := o.Requeued(); ok {
+		s.Requeued.Add(ns)
 	}
 	for p := range event.Phases {
 		if ns, ok := o.Phase(p); ok {
@@ -161,6 +167,8 @@ func (s *Sum) Merge(other *Sum) {
 	s.Merged += other.Merged
 	s.Requeues += other.Requeues
 	s.Splits += other.Splits
+	s.Requeued.Merge(other.Requeued)
+	s.Uncharged += other.Uncharged
 	s.Sequential += other.Sequential
 	s.Placed += other.Placed
 	s.Depth += other.Depth

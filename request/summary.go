@@ -35,22 +35,25 @@ type Options struct {
 // Summary is what became of block requests in a span of time.
 type Summary struct {
 	Options
-	Total     Row // bios on stacked devices are not in it
-	Devices   []Row
-	Processes []Row
-	Cgroups   []Row
-	Files     []Row
-	Ops       []Row
-	Issuers   []Sharing
-	Heat      *Heat
-	Findings  []Finding
-	Folded    uint64 // requests whose process, cgroup and file are not told apart
+	Total      Row // bios on stacked devices are not in it
+	Devices    []Row
+	Partitions []Row
+	Processes  []Row
+	Cgroups    []Row
+	Files      []Row
+	Ops        []Row
+	Issuers    []Sharing
+	Heat       *Heat
+	Findings   []Finding
+	Victim     *Suffering // nil: nobody was asked for
+	Folded     uint64     // requests whose process, cgroup and file are not told apart
 }
 
-// Sharing is who shared a device, the one with most of the time in it first.
+// Sharing is who shared a disk or a partition, the one with most of the time in it first.
 type Sharing struct {
-	Device  event.Dev
-	Issuers []Row
+	Device    event.Dev
+	Partition bool
+	Issuers   []Row
 }
 
 // By says what a row is of.
@@ -60,6 +63,7 @@ type By uint8
 const (
 	ByNothing By = iota // the whole
 	ByDevice
+	ByPartition
 	ByProcess
 	ByCgroup
 	ByFile
@@ -71,7 +75,9 @@ type Row struct {
 	Sum
 	By      By
 	Device  event.Dev
+	Disk    event.Dev // of a partition
 	Stacked bool
+	Via     []event.Dev // where a stacked device that has no bios of its own passed on what it got
 	PID     uint32
 	Comm    string // of its largest part
 	Cgroup  uint64
@@ -104,25 +110,64 @@ func (c *Collector) Summary(o Options) *Summary {
 	s.Cgroups = c.set.rows(ByCgroup, event.PhaseTotal, o.Top, requests)
 	s.Files = c.set.rows(ByFile, event.PhaseTotal, o.Top, requests)
 	s.Ops = c.set.rows(ByOp, event.PhaseTotal, 0, requests)
-	for i := range s.Devices {
-		if d := &s.Devices[i]; d.Others == 0 && !d.Rest && !d.Stacked {
-			s.Issuers = append(s.Issuers, Sharing{d.Device, c.set.rows(ByProcess, event.PhaseDevice, o.Top, func(k *Key) bool {
-				return !k.Stacked && diskOf(k) == d.Device
+	s.Partitions = c.set.rows(ByPartition, event.PhaseTotal, o.Top, isPartition)
+	s.Issuers = append(c.issuers(s.Devices, o.Top), c.issuers(s.Partitions, o.Top)...)
+	return s
+}
+
+// Uncharged are the requests, of all that came in so far, that wrote back data which could not be
+// charged to the cgroup of whoever dirtied it.
+func (c *Collector) Uncharged() (n uint64) {
+	for k, e := range c.set.entries {
+		if !k.Stacked {
+			n += e.Uncharged
+		}
+	}
+	return n
+}
+
+// issuers are those of each row's device.
+func (c *Collector) issuers(rows []Row, top int) (all []Sharing) {
+	for i := range rows {
+		if d := &rows[i]; d.Others == 0 && !d.Rest && !d.Stacked {
+			all = append(all, Sharing{d.Device, d.By == ByPartition, c.set.rows(ByProcess, event.PhaseDevice, top, func(k *Key) bool {
+				return !k.Stacked && rowKey(d.By, k).Disk == d.Device
 			})})
 		}
 	}
-	return s
+	return all
 }
 
 // diskOf is the whole disk, or what is known instead.
 func diskOf(k *Key) event.Dev { return cmp.Or(k.Disk, k.Dev) }
 
-// rowKey reduces a key to what rows are of.
+// wholeOf is the device that Dev is, or is a partition of.
+func wholeOf(k *Key) event.Dev {
+	if k.Above {
+		return k.Top
+	}
+	return diskOf(k)
+}
+
+func isPartition(k *Key) bool { return k.Dev != 0 && k.Dev != wholeOf(k) }
+
+// rowKeys reduce a key to what rows are of. What a device passed on has two by device: where it went,
+// and that device, as if it were stacked.
+func rowKeys(by By, k *Key) []Key {
+	key := rowKey(by, k)
+	if by == ByDevice && k.Top != 0 {
+		return []Key{key, {Disk: k.Top, Stacked: true}}
+	}
+	return []Key{key}
+}
+
 func rowKey(by By, k *Key) Key {
 	r := Key{Rest: k.Rest}
 	switch by {
 	case ByDevice:
 		return Key{Disk: diskOf(k), Stacked: k.Stacked, Rest: k.Rest && diskOf(k) == 0}
+	case ByPartition:
+		return Key{Disk: k.Dev, Stacked: k.Stacked}
 	case ByProcess:
 		r.PID = k.PID
 	case ByCgroup:
@@ -142,13 +187,14 @@ func (s *Set) rows(by By, phase event.Phase, top int, want func(*Key) bool) []Ro
 		if !want(&k) {
 			continue
 		}
-		key := rowKey(by, &k)
-		r := grouped[key]
-		if r == nil {
-			r = &Row{By: by, Device: key.Disk, Stacked: key.Stacked, PID: key.PID, Cgroup: key.Cgroup, Op: key.Op, Rest: key.Rest}
-			grouped[key] = r
+		for _, key := range rowKeys(by, &k) {
+			r := grouped[key]
+			if r == nil {
+				r = &Row{By: by, Device: key.Disk, Stacked: key.Stacked, PID: key.PID, Cgroup: key.Cgroup, Op: key.Op, Rest: key.Rest}
+				grouped[key] = r
+			}
+			r.merge(&k, e)
 		}
-		r.merge(&k, e)
 	}
 	rows := slices.SortedFunc(maps.Values(grouped), func(a, b *Row) int { return rank(a, b, phase) })
 	shares(rows)
@@ -162,6 +208,12 @@ func (r *Row) merge(k *Key, e *Entry) {
 		r.Moved += e.Bytes
 	}
 	switch r.By {
+	case ByDevice:
+		if at, known := slices.BinarySearch(r.Via, k.Disk); r.Stacked && k.Top == r.Device && !known {
+			r.Via = slices.Insert(r.Via, at, k.Disk)
+		}
+	case ByPartition:
+		r.Disk = wholeOf(k)
 	case ByProcess:
 		// Of equal ones the first by name: the order of a map must not show.
 		if n := e.Count + e.Unfinished; n > r.comms || n == r.comms && (r.Comm == "" || k.Comm < r.Comm) {

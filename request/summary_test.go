@@ -45,8 +45,42 @@ func TestStackedDevicesCountOnce(t *testing.T) {
 			stacked++
 		}
 	}
-	if stacked != 1 || len(s.Issuers) != 2 {
-		t.Errorf("%d stacked devices, %d shared", stacked, len(s.Issuers))
+	if stacked != 1 || len(s.Issuers) != 4 {
+		t.Errorf("%d stacked devices, issuers of %d disks and partitions", stacked, len(s.Issuers))
+	}
+}
+
+// A disk with paths has a row (case A12), and counts once.
+func TestPathsCountOnce(t *testing.T) {
+	s := requesttest.Collected(requesttest.Paths()).Summary(request.Options{})
+	if s.Total.Count != 4 {
+		t.Errorf("%d requests of 4", s.Total.Count)
+	}
+	rows := map[event.Dev]request.Row{}
+	for _, r := range s.Devices {
+		rows[r.Device] = r
+	}
+	for dev, want := range map[event.Dev]struct {
+		count   uint64
+		stacked bool
+		via     []event.Dev
+	}{
+		requesttest.Nvme: {3, true, []event.Dev{requesttest.Path, requesttest.Path + 1}}, requesttest.Path: {2, false, nil}, requesttest.Path + 1: {1, false, nil},
+		requesttest.DM: {1, true, []event.Dev{requesttest.Sda}}, requesttest.Sda: {1, false, nil},
+	} {
+		if r := rows[dev]; r.Count != want.count || r.Stacked != want.stacked || !cmp.Equal(r.Via, want.via) {
+			t.Errorf("%d:%d: %d requests, stacked %v, via %v", dev.Major(), dev.Minor(), r.Count, r.Stacked, r.Via)
+		}
+	}
+	if len(rows) != 5 {
+		t.Errorf("%d rows", len(rows))
+	}
+	disks := map[event.Dev]event.Dev{}
+	for _, r := range s.Partitions {
+		disks[r.Device] = r.Disk
+	}
+	if diff := cmp.Diff(map[event.Dev]event.Dev{requesttest.Nvme1: requesttest.Nvme, requesttest.Sda3: requesttest.Sda}, disks); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -60,8 +94,15 @@ func TestIssuersOfADevice(t *testing.T) {
 		c.Add(&event.IO{Owner: event.Task{PID: 3, Comm: "other"}, Disk: requesttest.Nvme, Op: event.OpWrite, Bytes: 512, Queued: at + 1, Issued: at + 2, Completed: at + 3})
 	}
 	s := c.Summary(request.Options{Wall: time.Second})
-	if len(s.Issuers) != 2 || s.Issuers[0].Device != requesttest.Sda {
+	if len(s.Issuers) != 3 || s.Issuers[0].Device != requesttest.Sda {
 		t.Fatalf("%+v", s.Issuers)
+	}
+	// Who touches a partition (case A9).
+	if p := s.Issuers[2]; !p.Partition || p.Device != requesttest.Sda3 || len(p.Issuers) != 1 || p.Issuers[0].Comm != "etcd" || p.Issuers[0].Count != 100 {
+		t.Errorf("%+v", p)
+	}
+	if len(s.Partitions) != 1 || s.Partitions[0].Device != requesttest.Sda3 || s.Partitions[0].Disk != requesttest.Sda || s.Partitions[0].Count != 100 {
+		t.Errorf("%+v", s.Partitions)
 	}
 	var who []string
 	var shares []float64

@@ -15,6 +15,8 @@ var CauseFields = []Field{
 	{ID: "before_mean_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Mean part of it before the request was made (where that is not known: before the device had it): throttled, behind other requests, or otherwise not yet asked of the device."},
 	{ID: "queue_mean_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Mean time from a request's making until the device had it; null: the kernel does not tell."},
 	{ID: "device_mean_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Mean time that the device had a request; it may begin before the wait does."},
+	{ID: "queued_in_wait_mean_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Mean part of the wait in which the request was queued: with before_mean_ns and the next it adds up to wait_mean_ns."},
+	{ID: "device_in_wait_mean_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Mean part of the wait in which the device had the request."},
 	{ID: "device_percent", Unit: Percent, Kind: Number, Where: InJSON, Help: "Share of the joined waits' time in which the device had the request."},
 	{ID: "request", Kind: Object, Where: InJSON, Help: "The request that ended the longest joined wait; null: none was joined."},
 }
@@ -30,6 +32,8 @@ var RequestFields = []Field{
 	{ID: "device_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Time that the device had it; null: not known."},
 	{ID: "wait_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "How long the wait was that it ended."},
 	{ID: "before_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Part of the wait before it was made (queue_ns unknown: before the device had it); null: not known."},
+	{ID: "queued_in_wait_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Part of the wait in which it was queued: with before_ns and the next it adds up to wait_ns. The wait may have begun later than it."},
+	{ID: "device_in_wait_ns", Unit: Nanoseconds, Kind: Integer, Where: InJSON, Help: "Part of the wait in which the device had it."},
 }
 
 // DevicePercent is the share of the joined waits' time in which the device had the request;

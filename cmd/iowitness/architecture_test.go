@@ -29,9 +29,15 @@ var mayImport = map[string][]string{
 	"filesystem/filesystemtest": {"event", "blame", "snapshot", "filesystem"},
 	"request":                   {"event", "snapshot"},
 	"request/requesttest":       {"event", "snapshot/snapshottest", "request"},
-	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis"},
-	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis"},
+	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis", "symbol", "profile"},
+	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis", "symbol", "profile"},
 	"view/csv":                  {"event", "snapshot", "request", "identity"},
+	"view/folded":               {"symbol", "profile", "identity"},
+	"view/pprof":                {"symbol", "profile", "identity"},
+	"view/flame":                {"symbol", "profile", "identity"},
+	"symbol":                    {},
+	"profile":                   {"symbol", "diagnosis"},
+	"profile/profiletest":       {"symbol", "profile"},
 	"taskstats":                 {"event", "identity"},
 	"lab":                       {"event", "lab/fact"},
 	"lab/fact":                  {},
@@ -45,7 +51,7 @@ var mayImport = map[string][]string{
 	"bench":                     {},
 	"blktrace":                  {"event"},
 	"expr":                      {},
-	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "failure", "expr"},
+	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "failure", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,11 +22,13 @@ import (
 
 // blockCmd tells of block requests, one by one or in sum, live or from a recording.
 type blockCmd struct {
-	For      time.Duration `help:"Watch for this long, then end." placeholder:"10s"`
+	For      length        `help:"Watch for this long, then end." placeholder:"10s"`
 	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
+	Victim   string        `help:"Tell who had the device while requests of this process were slow, with --summary: its pid, or its threads' name." placeholder:"PID|NAME"`
+	Slow     time.Duration `help:"Which of the victim's requests are slow; by default the slowest tenth." placeholder:"10ms"`
 	Import   *string       `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
-	Interval time.Duration `help:"Width of a column of the heat map." default:"1s"`
+	Interval length        `help:"Width of a column of the heat map." default:"1s"`
 
 	Device   *string       `help:"Only requests of this disk or partition." placeholder:"NAME"`
 	Pid      []uint32      `help:"Only requests for these processes."`
@@ -46,6 +49,7 @@ type blockCmd struct {
 
 	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two, by default 8192." default:"8192"`
 	MaxRate     uint32        `help:"Lines a second for each CPU at most, by default 20,000; those beyond are counted." default:"20000" placeholder:"N"`
+	MaxCost     float64       `help:"Percent of one CPU that witnessing may cost before only one in some requests is listed, then it detaches; 0: no limit." default:"25" placeholder:"PERCENT"`
 	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via         string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
@@ -59,20 +63,26 @@ type blockCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *blockCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--max-time": c.MaxTime} {
+	for name, d := range map[string]time.Duration{"--min": c.Min, "--max-time": c.MaxTime, "--slow": c.Slow} {
 		if d < 0 {
 			return fmt.Errorf("%s is negative", name)
 		}
 	}
 	switch {
-	case c.Interval == 0:
-		return errors.New("--interval is 0")
 	case c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0:
 		return fmt.Errorf("--buffer: %d is no power of two from 4 KiB on", c.Buffer)
+	case c.MaxCost < 0:
+		return errors.New("--max-cost is negative")
 	case c.MaxRate == 0:
 		return errors.New("--max-rate is 0")
 	case c.Heatmap && !c.Summary:
 		return errors.New("--heatmap goes with --summary")
+	case c.Victim != "" && !c.Summary:
+		return errors.New("--victim goes with --summary")
+	case c.Slow > 0 && c.Victim == "":
+		return errors.New("--slow goes with --victim")
+	case c.Victim != "" && (len(c.Pid) > 0 || c.Comm != "" || c.Cgroup != "" || len(c.Op) > 0 || c.Min > 0 || c.MinBytes > 0 || c.Layer != "all"):
+		return errors.New("--victim needs all requests of a device: of the filters only --device goes with it")
 	case c.Csv && c.Summary:
 		return errors.New("--csv lists requests: it does not go with --summary")
 	case c.Import != nil && (c.For > 0 || c.MaxTime > 0 || c.Via != "" || c.Btf != ""):
@@ -220,6 +230,28 @@ func (c *blockCmd) writeSummary(out *os.File, s *request.Summary, names request.
 	}
 	terminal := text.Inspect(out, os.Getenv)
 	return text.Requests(out, s, names, text.RequestOptions{Options: terminal.Apply(text.Options{Histogram: true}), HeatMap: c.Heatmap})
+}
+
+// newVictim is who was asked for by name, or by pid, for which global gives the kernel's; nil: nobody.
+func (c *blockCmd) newVictim(global func(uint32) (uint32, error)) (*request.Victim, error) {
+	if c.Victim == "" {
+		return nil, nil
+	}
+	if asked, err := strconv.ParseUint(c.Victim, 10, 32); err == nil {
+		pid, err := global(uint32(asked))
+		return request.NewVictim(func(o *event.IO) bool { return o.Owner.PID == pid }, uint64(c.Slow)), err
+	}
+	name := c.Victim[:min(len(c.Victim), commBytes)]
+	return request.NewVictim(func(o *event.IO) bool { return o.Owner.Comm == name }, uint64(c.Slow)), nil
+}
+
+// summary is of all that was collected.
+func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, o request.Options) *request.Summary {
+	s := sums.Summary(o)
+	if victim != nil {
+		s.Victim = victim.Suffering(c.Victim)
+	}
+	return s
 }
 
 // openBlockOutput is where requests are listed.

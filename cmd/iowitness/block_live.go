@@ -32,8 +32,12 @@ type requestSession struct {
 	sums    *request.Collector
 	opened  time.Time
 	notes   []string
+	guard   *sideGuard
+	victim  *request.Victim // nil: nobody is asked for
+	charged bool            // writeback, to the cgroup of whoever dirtied it
 	told    uint64
 	joined  uint64 // of them
+	free    uint64 // of them: written back, and not charged
 	failed  error  // of the first line that could not be written
 }
 
@@ -44,22 +48,21 @@ func (c *blockCmd) runLive(s *streams) error {
 		return err
 	}
 	defer out.Close()
-	for _, pid := range c.Pid {
-		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
-			return &probe.PIDError{PID: pid}
-		}
-	}
 	base := newNames("/")
 	var address func(string) (uint64, bool)
 	if symbols, err := base.symbols(); err == nil {
 		address = symbols.Address
 	}
 	r := &requestSession{c: c, names: newRequestNames(base, "/"), order: request.Order{Slack: uint64(orderSlack)}}
+	r.charged, err = kernel.ChargesWriteback("/")
+	if err != nil {
+		r.note(err.Error())
+	}
 	r.witness, err = probe.OpenRequests(probe.RequestOptions{
-		Records: !c.Summary, Waits: !c.Summary, Sums: c.Summary,
+		Records: !c.Summary || c.Victim != "", Waits: !c.Summary || c.Victim != "", Sums: c.Summary,
 		Dev: c.dev, PIDs: c.Pid, MinTime: c.Min, MinBytes: c.MinBytes, IncludeSelf: c.IncludeSelf,
 		RingBytes: c.Buffer << 10, Budget: c.MaxRate, Silence: defaultSilent,
-		FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
+		UnchargedWriteback: !r.charged, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
 	})
 	if err != nil {
 		return explain(err)
@@ -74,23 +77,28 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	defer end.close()
 	end.call(r.witness.Interrupt)
 	r.opened = time.Now()
-	defer end.after(c.For, c.MaxTime)()
+	defer end.after(c.For.duration(), c.MaxTime)()
 	clock, err := clockNow()
 	if err != nil {
 		return err
 	}
 	if c.Summary {
 		r.sums = request.NewCollector(0, uint64(c.Interval))
+		if r.victim, err = c.newVictim(r.witness.GlobalPID); err != nil {
+			return err
+		}
 	} else if r.lines, err = c.newLines(out, r.names, clock); err != nil {
 		return usageError{err}
 	}
 	if err := r.witness.Start(); err != nil {
 		return err
 	}
-	if text.Inspect(s.err, os.Getenv).IsTerminal && (c.Summary || c.Json || c.Csv || c.Output != "") {
-		fmt.Fprintln(s.err, "iowitness: watching block requests; Ctrl-C ends it")
+	if c.Summary || c.Json || c.Csv || !text.Inspect(out, os.Getenv).IsTerminal {
+		end.announce(s.err, "block requests")
 	}
-	for r.failed == nil && !end.reached() {
+	r.guard = newRequestGuard(r.witness, !c.Summary, c.MaxCost, r.names.base.facts.BPFStats == kernel.On)
+	defer r.guard.meter.close()
+	for r.failed == nil && !end.reached() && !r.guard.stopped {
 		if err := r.interval(end); err != nil {
 			return err
 		}
@@ -98,7 +106,10 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	if err := r.witness.Detach(); err != nil {
 		return err
 	}
-	return r.finish(s, out)
+	if err := r.finish(s, out); err != nil || !r.guard.stopped {
+		return err
+	}
+	return errTooCostly
 }
 
 // clockNow relates the kernel side's instants to the time of day.
@@ -110,15 +121,13 @@ func clockNow() (request.Clock, error) {
 
 // interval takes requests for as long as a budget of lines lasts, a second, or of a column.
 func (r *requestSession) interval(end *ending) error {
-	for until := end.by(min(time.Second, r.c.Interval)); r.failed == nil && !end.reached() && time.Now().Before(until); {
+	for until := end.by(min(time.Second, r.c.Interval.duration())); r.failed == nil && !end.reached() && time.Now().Before(until); {
 		if err := r.gather(until); err != nil {
 			return err
 		}
 	}
-	if closed, err := r.witness.Heartbeat(); err != nil {
+	if err := r.guard.tick(); err != nil {
 		return err
-	} else if closed {
-		r.note("nobody read for some seconds: the kernel side stopped until then, and requests of that time are missing")
 	}
 	r.names.age()
 	if r.sums != nil {
@@ -157,10 +166,16 @@ func (r *requestSession) take(record any) {
 }
 
 func (r *requestSession) write(o *event.IO) {
+	if r.victim != nil {
+		r.victim.Add(o)
+	}
 	if r.failed != nil || r.lines == nil || !r.c.wants(o, r.names) {
 		return
 	}
 	r.told++
+	if o.Flags&event.IOUncharged != 0 {
+		r.free++
+	}
 	if o.WaitTID != 0 {
 		r.joined++
 	}
@@ -191,8 +206,21 @@ func (r *requestSession) note(sentence string) {
 	}
 }
 
+// noteUncharged says why cgroups of writeback are not those of whoever dirtied the data.
+func (r *requestSession) noteUncharged(requests uint64) {
+	if requests == 0 {
+		return
+	}
+	why := "on a file system without cgroup writeback"
+	if !r.charged {
+		why = "where block I/O or memory is not controlled by cgroup v2"
+	}
+	r.note(fmt.Sprintf("%d requests wrote back data %s, which cannot be charged to a cgroup: shown are the process that dirtied it, where that is known, and the cgroup of the thread that wrote it", requests, why))
+}
+
 // finish tells what is left, and what went missing.
 func (r *requestSession) finish(s *streams, out *os.File) error {
+	r.notes = append(r.notes, r.guard.said...)
 	if err := r.gather(time.Unix(1, 0)); err != nil {
 		return err
 	}
@@ -211,13 +239,15 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 		}
 	}
 	if r.sums == nil {
+		r.noteUncharged(r.free)
 		r.foot(s, counts, lost)
 		return writing(r.failed)
 	}
 	if err := r.grow(); err != nil {
 		return err
 	}
-	return writing(r.c.writeSummary(out, r.sums.Summary(request.Options{
+	r.noteUncharged(r.sums.Uncharged())
+	return writing(r.c.writeSummary(out, r.c.summary(r.sums, r.victim, request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
 		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},
 		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),

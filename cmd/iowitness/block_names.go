@@ -101,6 +101,9 @@ func findDevice(root, name string) (event.Dev, error) {
 			return dev, nil
 		}
 	}
+	if dev, ok := identity.HiddenDisk(root, name); ok {
+		return dev, nil
+	}
 	return 0, fmt.Errorf("there is no device %s%s", identity.Quote(name), nearDevices(root, name))
 }
 

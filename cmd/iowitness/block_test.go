@@ -3,7 +3,6 @@
 package main
 
 import (
-	little "encoding/binary"
 	stdcsv "encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -35,6 +34,7 @@ type requestLine struct {
 	Error                                  *int32
 	CarrierComm                            string `json:"carrier_comm"`
 	Requeues                               uint64
+	Uncharged                              bool
 	Split                                  bool
 }
 
@@ -77,7 +77,7 @@ func blockAround(t *testing.T, work func(), flags ...string) ran {
 // waitForPrograms waits until a process has its kernel side attached.
 func waitForPrograms(t *testing.T, pid int) {
 	t.Helper()
-	for range 200 {
+	for range 1200 { // an emulated machine may have much to do
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
 		n := 0
 		for _, l := range links {
@@ -208,7 +208,7 @@ func TestLostLinesAreCountedExactly(t *testing.T) {
 		child := lab.Workload{Name: "threads", Args: []string{device.Path, strconv.Itoa(threads), strconv.Itoa(each)}}.Start(t)
 		child.Go()
 		child.Wait()
-	}, "--csv", "--device", device.Name, "--buffer", "16", "--op", "read")
+	}, "--csv", "--device", device.Name, "--buffer", "16", "--op", "read", "--max-cost", "0")
 	records, err := stdcsv.NewReader(strings.NewReader(r.out)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -226,36 +226,33 @@ func TestLostLinesAreCountedExactly(t *testing.T) {
 	}
 }
 
+// loopWithPartitions is a loop device of 16 MiB with two partitions of 4 MiB, at 4 and 8 MiB.
+func loopWithPartitions(t *testing.T) (disk, first, second lab.Device) {
+	lab.NeedRoot(t)
+	disk = lab.Loop(t, 16)
+	return disk, lab.Partition(t, disk, 1, 4, 4), lab.Partition(t, disk, 2, 8, 4)
+}
+
+// readDirectly reads 4 KiB so many times from the begin of a device.
+func readDirectly(t *testing.T, d lab.Device, times int) {
+	t.Helper()
+	lab.Run(t, "dd", "if="+d.Path, "of=/dev/null", "bs=4k", fmt.Sprintf("count=%d", times), "iflag=direct")
+}
+
 // TestPartitionsHaveTheirOwnName (case A9).
 func TestPartitionsHaveTheirOwnName(t *testing.T) {
-	lab.NeedRoot(t)
-	image := filepath.Join(lab.Dir(t), "parts.img")
-	if err := os.WriteFile(image, partitioned(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	path := lab.Run(t, "losetup", "--find", "--show", "--partscan", image)
-	t.Cleanup(func() { exec.Command("losetup", "--detach", path).Run() })
-	second := path + "p2"
-	for range 50 {
-		if _, err := os.Stat(second); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	if _, err := os.Stat(second); err != nil {
-		t.Skip("nobody makes the partition's node here")
-	}
+	disk, first, second := loopWithPartitions(t)
 	r := blockAround(t, func() {
-		lab.Run(t, "dd", "if="+second, "of=/dev/null", "bs=4k", "count=5", "iflag=direct")
-		lab.Run(t, "dd", "if="+path+"p1", "of=/dev/null", "bs=4k", "count=3", "iflag=direct")
-	}, "--json", "--device", filepath.Base(second))
+		readDirectly(t, second, 5)
+		readDirectly(t, first, 3)
+	}, "--json", "--device", second.Name)
 	n := 0
 	for _, l := range parseLines(t, r.out) {
 		if l.Comm != "dd" {
 			continue
 		}
 		n++
-		if l.Device != filepath.Base(second) || l.Disk != filepath.Base(path) || l.Sector < 16384 {
+		if l.Device != second.Name || l.Disk != disk.Name || l.Sector < 16384 {
 			t.Errorf("%+v", l)
 		}
 	}
@@ -264,17 +261,49 @@ func TestPartitionsHaveTheirOwnName(t *testing.T) {
 	}
 }
 
-// partitioned is a disk of 16 MiB with two partitions of 4 MiB at 4 and 8 MiB.
-func partitioned() []byte {
-	disk := make([]byte, 16<<20)
-	for i, first := range []uint32{8192, 16384} {
-		entry := disk[446+16*i:]
-		entry[4] = 0x83
-		little.LittleEndian.PutUint32(entry[8:], first)
-		little.LittleEndian.PutUint32(entry[12:], 8192)
+// TestSummaryTellsWhoTouchesAPartition (case A9): rows and issuers by partition, beside those of
+// the disk.
+func TestSummaryTellsWhoTouchesAPartition(t *testing.T) {
+	disk, first, second := loopWithPartitions(t)
+	name := disk.Name
+	work := func() {
+		readDirectly(t, first, 3)
+		readDirectly(t, second, 5)
+		readDirectly(t, disk, 7)
 	}
-	disk[510], disk[511] = 0x55, 0xaa
-	return disk
+	r := blockAround(t, work, "--summary", "--json", "--device", name, "--comm", "dd", "--op", "read")
+	type row struct {
+		Device, Disk string
+		Requests     uint64
+	}
+	var doc struct {
+		Devices, Partitions []row
+		Issuers             []struct {
+			Device    string
+			Processes []struct{ Comm string }
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	counts := map[row]bool{}
+	for _, p := range append(doc.Devices, doc.Partitions...) {
+		counts[p] = true
+	}
+	for _, want := range []row{{name, "", 15}, {name + "p1", name, 3}, {name + "p2", name, 5}} {
+		if !counts[want] {
+			t.Errorf("no %+v in %+v", want, doc)
+		}
+	}
+	if len(doc.Issuers) != 3 || len(doc.Issuers[2].Processes) == 0 || doc.Issuers[2].Processes[0].Comm != "dd" {
+		t.Errorf("%+v", doc.Issuers)
+	}
+	text := blockAround(t, work, "--summary", "--device", name, "--comm", "dd")
+	for _, want := range []string{"PARTITIONS", "WHO HAD THE PARTITION", name + "p2: dd (pid "} {
+		if !strings.Contains(text.out, want) {
+			t.Errorf("no %q in\n%s", want, text.out)
+		}
+	}
 }
 
 // TestBlockSummaryTellsWhoSharedTheDevice (case H14), in a document and in text.
@@ -315,6 +344,28 @@ func TestBlockSummaryTellsWhoSharedTheDevice(t *testing.T) {
 	}
 }
 
+// TestWhatRunsSilentlySaysSo: to a person at a terminal, of output that goes elsewhere or comes at the end.
+func TestWhatRunsSilentlySaysSo(t *testing.T) {
+	lab.NeedRoot(t)
+	if _, err := exec.LookPath("script"); err != nil {
+		t.Skip("script is not installed")
+	}
+	for args, what := range map[string]string{
+		"block --json --for 1s > /dev/null":    "watching block requests until ",
+		"block --csv --for 1s > /dev/null":     "watching block requests until ",
+		"block --summary --for 1s > /dev/null": "watching block requests until ",
+		"fs --json --for 1s > /dev/null":       "watching calls to file systems until ",
+		"--json --for 1s > /dev/null":          "watching waits until ",
+	} {
+		if r := runCmd(t, exec.Command("script", "-qec", binary+" "+args, "/dev/null")); !strings.Contains(r.out, what) {
+			t.Errorf("%s: %q", args, r.out)
+		}
+	}
+	if r := runIt(t, "block", "--json", "--for", "300ms"); strings.Contains(r.err, "watching") {
+		t.Errorf("where nobody looks: %s", r.err)
+	}
+}
+
 // TestBlockRefusesInOneSentence: each mistake has its sentence and status.
 func TestBlockRefusesInOneSentence(t *testing.T) {
 	lab.NeedRoot(t)
@@ -337,6 +388,9 @@ func TestBlockRefusesInOneSentence(t *testing.T) {
 		{"--heatmap", exitUsage, "goes with --summary"},
 		{"--csv --json", exitUsage, ""},
 		{"--for=-1s", exitUsage, "negative"},
+		{"--for 0s", exitUsage, "--for: a duration of 0"},
+		{"--interval 0", exitUsage, "--interval: a duration of 0"},
+		{"--interval soon", exitUsage, "is no duration"},
 		{"--via kmod", exitUsage, "tp_btf or raw_tp"},
 		{"--via nonsense", exitUsage, "no means"},
 		{"--cgroup /no/such/group", exitUsage, "no cgroup"},

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -328,24 +329,49 @@ func runIn(t *testing.T, script string) ran {
 	return runCmd(t, cmd)
 }
 
-// TestPIDsOfTheCallersNamespace (case I1).
-func TestPIDsOfTheCallersNamespace(t *testing.T) {
-	lab.NeedRoot(t)
+// inPIDNamespace runs the program in a pid namespace of its own beside a reader, whose pid there
+// stands for $work in the arguments.
+func inPIDNamespace(t *testing.T, args string) ran {
+	t.Helper()
 	device := lab.Waiting(t)
 	work, _ := command(t, lab.Workload{Name: "direct_read", Args: []string{device.Path, "100000000"}})
 	script := fmt.Sprintf(`mount -t proc proc /proc
 IOWITNESS_WORKLOAD=direct_read %s %s 100000000 </dev/null & work=$!
 sleep 0.2
-%s --json --for 1s --pid $work
-kill $work`, work.Path, device.Path, binary)
+%s %s
+kill $work`, work.Path, device.Path, binary, args)
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS}
-	r := runCmd(t, cmd)
+	return runCmd(t, cmd)
+}
+
+// TestPIDsOfTheCallersNamespace (case I1).
+func TestPIDsOfTheCallersNamespace(t *testing.T) {
+	lab.NeedRoot(t)
+	r := inPIDNamespace(t, "--json --for 1s --pid $work")
 	if r.status != exitOK {
 		t.Fatalf("%+v", r)
 	}
 	doc := parseDocument(t, []byte(r.out))
 	if len(doc.Waits) != 1 || doc.Waits[0].Count < 100 || doc.Waits[0].Comm == "" {
 		t.Errorf("%+v", doc.Waits)
+	}
+}
+
+// TestBlockTakesPIDsOfTheCallersNamespace (case I1): for a filter, and for a victim.
+func TestBlockTakesPIDsOfTheCallersNamespace(t *testing.T) {
+	lab.NeedRoot(t)
+	r := inPIDNamespace(t, "block --json --for 1s --pid $work")
+	lines := parseLines(t, r.out)
+	if r.status != exitOK || len(lines) < 100 || lines[0].PID != lines[len(lines)-1].PID || lines[0].Comm == "" {
+		t.Errorf("status %d, %d lines: %s", r.status, len(lines), r.err)
+	}
+	r = inPIDNamespace(t, "block --summary --json --for 1s --victim $work")
+	var doc struct{ Victim struct{ Waits uint64 } }
+	if err := json.Unmarshal([]byte(r.out), &doc); err != nil || doc.Victim.Waits < 100 {
+		t.Errorf("%v, %+v: %s%s", err, doc, r.err, r.out[strings.Index(r.out, `"victim"`):])
+	}
+	if r = inPIDNamespace(t, "block --for 1s --pid 4194302"); !strings.Contains(r.err, "no process with pid 4194302") {
+		t.Errorf("%+v", r)
 	}
 }

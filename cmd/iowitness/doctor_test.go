@@ -24,6 +24,12 @@ type doctorDoc struct {
 		Verdict string  `json:"verdict"`
 		Reason  *string `json:"reason"`
 	} `json:"means"`
+	Verbs []struct {
+		ID      string  `json:"id"`
+		Verdict string  `json:"verdict"`
+		Means   *string `json:"means"`
+		Reason  *string `json:"reason"`
+	} `json:"verbs"`
 	Facts map[string]struct {
 		Value any `json:"value"`
 	} `json:"facts"`
@@ -61,13 +67,22 @@ func TestDoctor(t *testing.T) {
 	if len(d.Means) != 8 || len(d.Facts) < 30 || d.Kernel == "" {
 		t.Errorf("%+v", d)
 	}
+	for i, id := range []string{"block", "fs"} {
+		v := d.Verbs[i]
+		if v.ID != id || (v.Verdict == "usable") != (v.Means != nil && v.Reason == nil) {
+			t.Errorf("%+v", v)
+		}
+		if run := runIt(t, id, "--for", "100ms", "--json"); (run.status == exitOK) != (v.Verdict == "usable") {
+			t.Errorf("%s is said to be %s, and ends with %d: %s", id, v.Verdict, run.status, run.err)
+		}
+	}
 	if d.Used == nil {
 		t.Skip("no means that iowitness takes works here")
 	}
 	file := filepath.Join(t.TempDir(), "doctor")
 	runIt(t, "doctor", "-o", file).expect(t, exitOK, "")
 	text := runIt(t, "doctor")
-	for _, part := range []string{*d.Used + " (used)", "lockdown", "means, best first", d.Kernel} {
+	for _, part := range []string{*d.Used + " (used)", "lockdown", "means, best first", "besides waits", d.Kernel} {
 		if !strings.Contains(text.out, part) {
 			t.Errorf("%q is not in %s", part, text.out)
 		}

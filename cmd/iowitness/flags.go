@@ -33,8 +33,8 @@ type cli struct {
 
 // watchCmd is the main job.
 type watchCmd struct {
-	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      length `help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval length `help:"Length of an interval of the live view." placeholder:"1s"`
 
 	By     []string      `help:"Group by: ${keys} (one or more)." placeholder:"process"`
 	Pid    []uint32      `help:"Only these processes."`
@@ -115,7 +115,7 @@ func version() string {
 
 // Validate checks what the flags' types cannot say, and reads names.
 func (c *watchCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--min": c.Min, "--slow": c.Slow, "--max-time": c.MaxTime} {
+	for name, d := range map[string]time.Duration{"--min": c.Min, "--slow": c.Slow, "--max-time": c.MaxTime} {
 		if d < 0 {
 			return fmt.Errorf("%s: a duration cannot be negative", name)
 		}
@@ -123,7 +123,7 @@ func (c *watchCmd) Validate() error {
 	if c.Slow == 0 {
 		return fmt.Errorf("--slow: must be more than 0")
 	}
-	if c.Interval != 0 && c.Interval < 10*time.Millisecond {
+	if c.Interval != 0 && c.Interval.duration() < 10*time.Millisecond {
 		return fmt.Errorf("--interval: must be at least 10ms")
 	}
 	if c.Top < -1 {

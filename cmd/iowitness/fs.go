@@ -19,8 +19,8 @@ type fsCmd struct {
 	Paths   []string `arg:"" optional:"" help:"Only the file systems on which these are: mount points, or any file or directory."`
 	Compare bool     `help:"Set two file systems side by side: the first is A, the second B."`
 
-	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      length        `help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval length        `help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
 	Top      int           `help:"Show this many rows of files and processes (0: all)." default:"-1" placeholder:"N"`
@@ -38,13 +38,13 @@ type fsCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *fsCmd) Validate() (err error) {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--interval": c.Interval, "--max-time": c.MaxTime} {
+	for name, d := range map[string]time.Duration{"--max-time": c.MaxTime} {
 		if d < 0 {
 			return fmt.Errorf("%s: a duration cannot be negative", name)
 		}
 	}
 	switch {
-	case c.Interval != 0 && c.Interval < 10*time.Millisecond:
+	case c.Interval != 0 && c.Interval.duration() < 10*time.Millisecond:
 		return errors.New("--interval: must be at least 10ms")
 	case c.Top < -1:
 		return errors.New("--top: a number of rows cannot be negative")
@@ -91,7 +91,7 @@ func (c *fsCmd) Run(s *streams) error {
 		return errors.Join(exitStatus(exitSignal+int(syscall.SIGINT)), session.close())
 	}
 	end.call(session.fs.Interrupt)
-	return errors.Join(c.watch(session, c.newView(out), end), session.close())
+	return errors.Join(c.watch(session, c.newView(out), end, s.err), session.close())
 }
 
 func (c *fsCmd) openOutput(s *streams) (*os.File, error) {
@@ -103,16 +103,19 @@ func (c *fsCmd) openOutput(s *streams) (*os.File, error) {
 
 func (c *fsCmd) interval() time.Duration {
 	if c.Interval > 0 {
-		return c.Interval
+		return c.Interval.duration()
 	}
 	return defaultInterval
 }
 
 // watch closes interval after interval, shows each in the live view, and all together at the end.
-func (c *fsCmd) watch(s *fsSession, view fsView, end *ending) error {
-	defer end.after(c.For, c.MaxTime)()
+func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File) error {
+	defer end.after(c.For.duration(), c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
+	}
+	if !view.each {
+		end.announce(messages, "calls to file systems")
 	}
 	all := filesystem.NewAccumulator(s.names)
 	for begin := s.opened; !end.reached() && !s.guard.stopped; {

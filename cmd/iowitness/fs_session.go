@@ -3,10 +3,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +23,7 @@ type fsSession struct {
 	mounted []filesystem.Mounted // by last look
 	files   *filesystem.Files
 	system  *system
-	guard   *fsGuard
+	guard   *sideGuard
 	maxCost float64
 	opened  time.Time
 	losses  map[string]probe.Loss
@@ -160,54 +157,4 @@ func (s *fsSession) report(sums *filesystem.Accumulator) *filesystem.Report {
 	r.Version, r.Kernel, r.Means, r.Scope = version(), s.names.facts.Release, string(facts.Means), s.scope
 	r.Notes = slices.Concat(s.names.notes(), facts.Notes, s.guard.said, r.Notes)
 	return r
-}
-
-// fsGuard holds the cost of witnessing to a budget: first it leaves out causes, then it detaches.
-type fsGuard struct {
-	fs      *probe.FS
-	meter   *meter
-	breaker probe.Breaker
-	log     *slog.Logger
-	said    []string // for the report
-	stopped bool
-}
-
-func newFSGuard(fs *probe.FS, budget float64, always bool) *fsGuard {
-	g := &fsGuard{
-		fs: fs, meter: newMeter("/", fs, always), breaker: probe.Breaker{Budget: budget},
-		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	}
-	g.meter.flat = true
-	return g
-}
-
-func (g *fsGuard) announce(words string) {
-	g.said = append(g.said, words)
-	g.log.Warn(words)
-}
-
-// tick sends the heartbeat and looks at the cost.
-func (g *fsGuard) tick() error {
-	silent, err := g.fs.Heartbeat()
-	if err != nil {
-		return err
-	}
-	if silent {
-		g.announce("for some time nobody read what was witnessed, so the kernel side had closed its gate: calls of that time are missing")
-	}
-	cost, known := g.meter.tick()
-	if !known {
-		return nil
-	}
-	words := g.breaker.Step(cost)
-	switch {
-	case words == "":
-		return nil
-	case g.breaker.Level >= probe.LevelSampled: // calls are not sampled: there is nothing cheaper
-		g.stopped = true
-		g.announce(fmt.Sprintf("witnessing cost %.1f%% of a CPU without causes, more than the %.1f%% that it may: detached", cost, g.breaker.Budget))
-		return g.fs.Pause()
-	}
-	g.announce(words)
-	return errors.Join(g.fs.SetStacks(g.breaker.Level == probe.LevelFull))
 }

@@ -175,7 +175,7 @@ func (r *fsRun) end() fsDocument {
 	return d
 }
 
-// TestEachFileSystemIsToldAsTheWorkloadKnowsIt: counts, bytes, times, names and parts.
+// TestEachFileSystemIsToldAsTheWorkloadKnowsIt (case H5): counts, bytes, times, names and parts.
 func TestEachFileSystemIsToldAsTheWorkloadKnowsIt(t *testing.T) {
 	lab.NeedRoot(t)
 	for _, k := range eachFS {
@@ -371,6 +371,29 @@ func TestOtherFileSystemsAreNotCounted(t *testing.T) {
 	}
 }
 
+// TestFSSaysWhatIsNoCall: what is read through a mapping is not told, and that is said.
+func TestFSSaysWhatIsNoCall(t *testing.T) {
+	_, dir := mounted(t, ext4Plain)
+	file := filepath.Join(dir, "mapped")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab.DropCaches(t)
+	r := watchFS(t, dir)
+	child := lab.Workload{Name: "mmap", Args: []string{file}}.Start(t)
+	child.Go()
+	child.Wait()
+	doc := r.end()
+	for _, f := range doc.Files {
+		if f.File == file && f.Operation == "read" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if notes := strings.Join(doc.Notes, "; "); !strings.Contains(notes, "mappings") || !strings.Contains(notes, "io_uring") {
+		t.Errorf("nothing is said of it: %s", notes)
+	}
+}
+
 func TestFSBadInput(t *testing.T) {
 	lab.NeedRoot(t)
 	for _, c := range []struct {
@@ -382,6 +405,8 @@ func TestFSBadInput(t *testing.T) {
 		{[]string{"/no/such/mount"}, exitError, "there is no"},
 		{[]string{"--compare", "/"}, exitUsage, "give two mount points"},
 		{[]string{"--interval", "1ms"}, exitUsage, "at least 10ms"},
+		{[]string{"--interval", "0"}, exitUsage, "a duration of 0"},
+		{[]string{"--for", "0s"}, exitUsage, "a duration of 0"},
 		{[]string{"--top=-5"}, exitUsage, "cannot be negative"},
 		{[]string{"--via", "magic"}, exitUsage, "no means"},
 		{[]string{"--via", "kmod", "--for", "1s"}, exitUnsupported, "only by tp_btf or raw_tp"},

@@ -92,16 +92,12 @@ func TestFuncCountsWhatTheFilterWants(t *testing.T) {
 // TestFuncListsCalls: arguments, fields through pointers, strings and results of single calls.
 func TestFuncListsCalls(t *testing.T) {
 	needProbes(t)
+	file := t.TempDir() + "/lines"
 	r := runIt(t, "func", "vfs_write", "--where", "count == 778", "--print", "file->f_path.dentry->d_name.name", "--print", "count", "--print", "ret", "--json",
-		"-o", "/dev/stderr", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=778", "count=3")
-	var lines []string
-	for line := range strings.Lines(r.err) {
-		if strings.HasPrefix(line, "{") {
-			lines = append(lines, line)
-		}
-	}
+		"-o", file, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=778", "count=3")
+	lines := strings.Split(strings.TrimSpace(readFile(t, file)), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[0], `"file->f_path.dentry->d_name.name":"null"`) && !strings.Contains(lines[0], `d_name.name":"null"`) || !strings.Contains(lines[2], `"result":"778"`) {
-		t.Errorf("status %d: %s", r.status, r.err)
+		t.Errorf("status %d: %s\n%q", r.status, r.err, lines)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/snapshot"
+	"github.com/iowitness/iowitness/view/text"
 )
 
 const (
@@ -54,7 +55,7 @@ func (c *watchCmd) Run(s *streams) error {
 	session.extraNotes = notes
 	session.bounds = c.bounds()
 	session.names.wantCwd = slices.Contains(c.Columns, "cwd")
-	err = c.watch(session, view, end)
+	err = c.watch(session, view, end, s.err)
 	return errors.Join(err, session.close())
 }
 
@@ -145,6 +146,19 @@ func (e *ending) after(length, most time.Duration) (stop func()) {
 	return stop
 }
 
+// announce says, where a person may see it, that something is watched of which nothing shows yet, and
+// until when.
+func (e *ending) announce(to *os.File, what string) {
+	if !text.Inspect(to, os.Getenv).IsTerminal {
+		return
+	}
+	until := ""
+	if !e.deadline.IsZero() {
+		until = " until " + e.deadline.Format("15:04:05")
+	}
+	fmt.Fprintf(to, "iowitness: watching %s%s; Ctrl-C ends it\n", what, until)
+}
+
 // by is the end of an interval that begins now.
 func (e *ending) by(length time.Duration) time.Time {
 	t := time.Now().Add(length)
@@ -156,10 +170,13 @@ func (e *ending) by(length time.Duration) time.Time {
 
 // watch closes interval after interval, shows each in the live view, and all of
 // them together at the end.
-func (c *watchCmd) watch(s *session, view view, end *ending) error {
-	defer end.after(c.For, c.MaxTime)()
+func (c *watchCmd) watch(s *session, view view, end *ending, messages *os.File) error {
+	defer end.after(c.For.duration(), c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
+	}
+	if !view.live() {
+		end.announce(messages, "waits")
 	}
 	length := c.interval()
 	sums := snapshot.NewAccumulator(snapshot.DefaultLimits)
@@ -215,7 +232,7 @@ func (c *watchCmd) bounds() guardOptions {
 
 func (c *watchCmd) interval() time.Duration {
 	if c.Interval > 0 {
-		return c.Interval
+		return c.Interval.duration()
 	}
 	return defaultInterval
 }

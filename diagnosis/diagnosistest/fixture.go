@@ -15,6 +15,10 @@ func LockedDown() *diagnosis.Report {
 			{ID: "fexit", Title: "entry and return", Verdict: diagnosis.Unusable, Reason: "a security module refuses it (active: lockdown, bpf)", Loses: []string{"run queue"}},
 			{ID: "kmod", Title: "module", Verdict: diagnosis.Untried, Reason: "this process lacks CAP_SYS_MODULE: run it with sudo"},
 		},
+		Verbs: []diagnosis.Verb{
+			{ID: "block", Title: "block requests", Verdict: diagnosis.Usable, Means: "tp_btf", Notes: []string{"block:block_split is not there: parts of large bios have no owner"}},
+			{ID: "fs", Title: "calls to file systems", Verdict: diagnosis.Unusable, Reason: "tp_btf: a security module refuses it; raw_tp: no"},
+		},
 		Functions: []diagnosis.Function{
 			{
 				Name: "io_schedule", Waits: "a page", Flagged: true, Symbols: []string{"io_schedule"}, Copies: 1, Blacklisted: "off", Traceable: "unknown",
@@ -46,6 +50,7 @@ func Hostile() *diagnosis.Report {
 		Means: []diagnosis.Means{
 			{ID: "tp", Title: evil, Verdict: diagnosis.Unusable, Reason: evil, Needs: []string{evil}, Loses: []string{evil}, Notes: []string{evil}},
 		},
+		Verbs: []diagnosis.Verb{{ID: "fs", Title: evil, Verdict: diagnosis.Unusable, Means: evil, Reason: evil, Notes: []string{evil}}},
 		Functions: []diagnosis.Function{{
 			Name: evil, Waits: evil, Module: evil, Symbols: []string{evil}, NotSeen: []string{evil}, Denied: evil, Note: evil, Blacklisted: "off", Traceable: "on",
 			Means: []diagnosis.FunctionMeans{{ID: "fexit", Verdict: diagnosis.Unusable, Reason: evil + "2"}},

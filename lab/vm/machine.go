@@ -37,7 +37,7 @@ type Machine struct {
 // Disk is a disk of a known truth. The guest finds it by its serial number.
 type Disk struct {
 	Serial   string // such as "throttled"
-	Model    string // "nvme" or "virtio-blk"
+	Model    string // "nvme", "virtio-blk", or "nvme-multipath": by two controllers
 	MiB      int
 	IOPS     int // qemu's own throttle; 0: none
 	BytesSec int
@@ -48,6 +48,7 @@ var Disks = []Disk{
 	{Serial: "fast", Model: "nvme", MiB: 256},
 	{Serial: "plain", Model: "virtio-blk", MiB: 256},
 	{Serial: "throttled", Model: "virtio-blk", MiB: 256, IOPS: 50},
+	{Serial: "shared", Model: "nvme-multipath", MiB: 256},
 }
 
 // Outcome is what a machine told.
@@ -142,10 +143,24 @@ func (m *Machine) prepare(dir string) ([]string, error) {
 		if d.BytesSec > 0 {
 			drive += fmt.Sprintf(",throttling.bps-total=%d", d.BytesSec)
 		}
-		device := map[string]string{"nvme": "nvme", "virtio-blk": "virtio-blk-pci"}[d.Model]
-		args = append(args, "-drive", drive, "-device", fmt.Sprintf("%s,drive=d%d,serial=%s", device, i, d.Serial))
+		args = append(append(args, "-drive", drive), d.devices(i)...)
 	}
 	return args, nil
+}
+
+// devices are qemu's arguments for the disk, whose drive has a number.
+func (d *Disk) devices(drive int) []string {
+	switch d.Model {
+	case "nvme-multipath":
+		controller := fmt.Sprintf("nvme,subsys=%s,serial=%s", d.Serial, d.Serial)
+		return []string{
+			"-device", "nvme-subsys,id=" + d.Serial, "-device", controller + ",id=" + d.Serial + "0", "-device", controller + ",id=" + d.Serial + "1",
+			"-device", fmt.Sprintf("nvme-ns,drive=d%d,bus=%s0,shared=on", drive, d.Serial),
+		}
+	case "virtio-blk":
+		return []string{"-device", fmt.Sprintf("virtio-blk-pci,drive=d%d,serial=%s", drive, d.Serial)}
+	}
+	return []string{"-device", fmt.Sprintf("%s,drive=d%d,serial=%s", d.Model, drive, d.Serial)}
 }
 
 // emulation is qemu's argument for an accelerator. Its emulation by one thread a CPU

@@ -37,6 +37,7 @@ var (
 	Nvme  = event.MakeDev(259, 0)
 	Nvme1 = event.MakeDev(259, 1)
 	DM    = event.MakeDev(253, 0)
+	Path  = event.MakeDev(259, 7) // of Nvme
 )
 
 // Times in ns.
@@ -56,7 +57,7 @@ func Clock() request.Clock {
 // NewNames are the names of the fixtures.
 func NewNames() *Names {
 	return &Names{
-		Devices: map[event.Dev]string{Sda: "sda", Sda3: "sda3", Nvme: "nvme0n1", Nvme1: "nvme0n1p1", DM: "dm-0"},
+		Devices: map[event.Dev]string{Sda: "sda", Sda3: "sda3", Nvme: "nvme0n1", Nvme1: "nvme0n1p1", DM: "dm-0", Path: "nvme0c0n1"},
 		Cgroups: map[uint64]string{7: "/system.slice/postgresql.service", 9: "/user.slice/user-1000.slice"},
 		Files:   map[uint64]string{42: "/var/lib/postgresql/16/main/pg_wal/000000010000000000000001", 43: "/home/ada/backup.tar"},
 	}
@@ -85,13 +86,25 @@ func Requests() []event.IO {
 		life(event.IO{Owner: task(1200, "fio"), Cgroup: 9, Dev: Nvme1, Disk: Nvme, Sector: 2048, Bytes: 4096, Op: event.OpRead | event.OpSync, Depth: 1, WaitTID: 1201, WaitNS: 95 * US}, 0, 2*US, 1*US, 3*US, 80*US),
 		life(event.IO{Owner: task(4711, "postgres"), Cgroup: 7, Dev: Sda3, Disk: Sda, Top: DM, Sector: 123456, Bytes: 8192, Op: event.OpWrite | event.OpSync | event.OpFUA, Depth: 2, Flags: event.IOSequential, File: wal, WaitTID: 4711, WaitNS: 4 * MS}, 1*MS, 5*US, 5*US, 90*US, 4200*US),
 		life(event.IO{Owner: task(4711, "postgres"), Cgroup: 7, Dev: Sda3, Disk: Sda, Op: event.OpWrite | event.OpSync | event.OpPreflush, Depth: 3, WaitTID: 4711, WaitNS: 9 * MS}, 2*MS, 5*US, 5*US, 10*US, 9*MS),
-		life(event.IO{Owner: task(1300, "tar"), Carrier: task(77, "kworker/u8:2"), Cgroup: 9, Dev: Nvme1, Disk: Nvme, Sector: 1 << 33, Bytes: 1 << 20, Op: event.OpWrite, Depth: 31, Merged: 7, Flags: event.IODirtied | event.IOSequential | event.IOSplit, File: tar}, 3*MS, 40*US, 200*US, 2*MS, 700*US),
+		life(event.IO{Owner: task(1300, "tar"), Carrier: task(77, "kworker/u8:2"), Cgroup: 9, Dev: Nvme1, Disk: Nvme, Sector: 1 << 33, Bytes: 1 << 20, Op: event.OpWrite, Depth: 31, Merged: 7, Flags: event.IODirtied | event.IOUncharged | event.IOSequential | event.IOSplit, File: tar}, 3*MS, 40*US, 200*US, 2*MS, 700*US),
 		life(event.IO{Owner: task(4711, "postgres"), Cgroup: 7, Dev: DM, Disk: DM, Sector: 121408, Bytes: 8192, Op: event.OpWrite | event.OpSync, Flags: event.IOBio, File: wal}, 1*MS, 0, 0, 0, 4400*US),
 		life(event.IO{Owner: task(600, "fstrim"), Dev: Nvme1, Disk: Nvme, Sector: 4096, Bytes: 1 << 30, Op: event.OpDiscard, Depth: 1}, 6*MS, 1*US, 1*US, 1*US, 12*MS),
 		life(event.IO{Owner: task(1200, "fio"), Cgroup: 9, Dev: Sda, Disk: Sda, Sector: 99, Bytes: 512, Op: event.OpRead | event.OpRahead, Error: 5, Requeues: 2, Depth: 4}, 8*MS, 1*US, 1*US, 1*US, 2*S),
 		{Owner: task(0, ""), Dev: Sda, Disk: Sda, Sector: 8, Bytes: 4096, Op: event.OpRead | event.OpMeta, Issued: zero + 9*MS, Completed: zero + 10*MS, File: event.File{Source: event.ByFolio, Ino: 1234}},
 		{Owner: task(900, "clock"), Dev: Sda, Disk: Sda, Sector: 16, Bytes: 4096, Op: event.OpRead, Queued: zero + 30*MS, Issued: zero + 20*MS, Completed: zero + 21*MS},
 		{Owner: task(901, "stuck"), Dev: Sda, Disk: Sda, Sector: 24, Bytes: 4096, Op: event.OpWrite, Queued: zero + 30*MS, Got: zero + 31*MS, Issued: zero + 32*MS, Flags: event.IOUnfinished},
+	}
+}
+
+// Paths are requests of a disk with two paths, of which one has no name, and of a partition of it.
+func Paths() []event.IO {
+	const passed = event.IOPassed | event.IODevAbove
+	return []event.IO{
+		life(event.IO{Owner: task(1200, "fio"), Dev: Nvme, Disk: Path, Top: Nvme, Sector: 2048, Bytes: 4096, Op: event.OpRead, Depth: 1, Flags: passed}, 0, 2*US, 1*US, 3*US, 80*US),
+		life(event.IO{Owner: task(1200, "fio"), Dev: Nvme1, Disk: Path, Top: Nvme, Sector: 4096, Bytes: 4096, Op: event.OpWrite, Depth: 1, Flags: passed}, 1*MS, 2*US, 1*US, 3*US, 80*US),
+		life(event.IO{Owner: task(1300, "tar"), Dev: Nvme, Disk: Path + 1, Top: Nvme, Sector: 8192, Bytes: 4096, Op: event.OpRead, Depth: 1, Flags: passed}, 2*MS, 2*US, 1*US, 3*US, 40*US),
+		// A stripe whose member is a partition.
+		life(event.IO{Owner: task(1400, "dd"), Dev: Sda3, Disk: Sda, Top: DM, Sector: 100, Bytes: 4096, Op: event.OpRead, Depth: 1, Flags: event.IOPassed}, 3*MS, 2*US, 1*US, 3*US, 40*US),
 	}
 }
 
@@ -133,6 +146,18 @@ func Summary() *request.Summary {
 	return Collected(Requests()).Summary(o)
 }
 
+// Suffering is of a database that shares its disk with a backup.
+func Suffering() *request.Suffering {
+	return &request.Suffering{
+		Name: "postgres", PID: 4711, Comm: "postgres", All: 5000, Slow: 500, Least: 4 * MS, Unplaced: 1,
+		Crowds: []request.Crowd{{Disk: Sda, Waits: 499, NS: 3 * S, Max: 21 * MS, Neighbours: []request.Neighbour{
+			{PID: 3000, Comm: "tar", Share: request.Share{Requests: 1200, Bytes: 1200 << 20, NS: 2800 * MS}, Percent: 70},
+			{PID: 4711, Comm: "postgres", Share: request.Share{Requests: 510, Bytes: 510 << 13, NS: 1100 * MS}, Percent: 27.5, Itself: true},
+			{Share: request.Share{Requests: 4, NS: 100 * MS}, Percent: 2.5},
+		}}, {Disk: Nvme, Waits: 1, NS: 5 * MS, Max: 5 * MS, Neighbours: []request.Neighbour{{PID: 4711, Comm: "postgres", Share: request.Share{Requests: 1, Bytes: 512, NS: 5 * MS}, Percent: 100, Itself: true}}}},
+	}
+}
+
 // Folded is of a set that was too small, from a trace that has no clock and lost something.
 func Folded() *request.Summary {
 	c := request.NewCollector(2, 0)
@@ -140,6 +165,7 @@ func Folded() *request.Summary {
 		c.Add(&o)
 	}
 	s := c.Summary(request.Options{Version: "0.1.0", Source: "old.blktrace", Top: 10, Losses: request.Losses{Started: 6, Completed: 6, Dropped: 3}})
+	s.Victim = Suffering()
 	s.Findings = []request.Finding{{
 		ID: request.DeviceSlow, Device: Sda, Op: event.KindWrite, Even: true,
 		Now: request.Pace{NS: 60 * S, Count: 3000, PerSecond: 50, MeanNS: 20 * MS, MeanBytes: 4096, Depth: 1.02},

@@ -45,7 +45,7 @@ func doctor(r *diagnosis.Report) object {
 	}
 	return byTable(diagnosis.DocumentFields, map[string]any{
 		"schema": DoctorSchemaNumber, "version": quote(r.Version), "kernel": name(r.Kernel), "usable": usable, "used": used,
-		"means": list(r.Means, doctorMeans), "functions": list(r.Functions, doctorFunction),
+		"means": list(r.Means, doctorMeans), "verbs": list(r.Verbs, doctorVerb), "functions": list(r.Functions, doctorFunction),
 		"facts": doctorFacts(r.Facts), "notes": quoted(r.Notes),
 	})
 }
@@ -63,6 +63,12 @@ func doctorMeans(m *diagnosis.Means) any {
 	return byTable(diagnosis.MeansFields, map[string]any{
 		"id": m.ID, "title": quote(m.Title), "verdict": string(m.Verdict), "used": m.Used, "reason": name(m.Reason),
 		"needs": quoted(m.Needs), "loses": quoted(m.Loses), "notes": quoted(m.Notes),
+	})
+}
+
+func doctorVerb(v *diagnosis.Verb) any {
+	return byTable(diagnosis.VerbFields, map[string]any{
+		"id": v.ID, "title": quote(v.Title), "verdict": string(v.Verdict), "means": name(v.Means), "reason": name(v.Reason), "notes": quoted(v.Notes),
 	})
 }
 

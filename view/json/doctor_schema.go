@@ -17,6 +17,7 @@ func WriteDoctorSchema(w io.Writer) error {
 	}
 	return writeIndented(w, append(s, schemaOf(diagnosis.DocumentFields, map[string]object{
 		"means": {{"items", schemaOf(diagnosis.MeansFields, verdicts())}},
+		"verbs": {{"items", schemaOf(diagnosis.VerbFields, verdicts())}},
 		"functions": {{"items", schemaOf(diagnosis.FunctionFields, map[string]object{
 			"means": {{"items", schemaOf(diagnosis.FunctionMeansFields, verdicts())}},
 		})}},

@@ -18,14 +18,19 @@ func joins(c *snapshot.CauseShare) object {
 		{"before_mean_ns", mean(j.Before, j.Timed)},
 		{"queue_mean_ns", mean(j.Queue, j.QueueTimed)},
 		{"device_mean_ns", mean(j.Device, j.Timed)},
+		{"queued_in_wait_mean_ns", nil},
+		{"device_in_wait_mean_ns", nil},
 		{"device_percent", nil},
 		{"request", nil},
 	}
+	if s, ok := j.Mean(); ok {
+		o[2].value, o[5].value, o[6].value = s.Before, s.Queued, s.Within
+	}
 	if percent, ok := c.DevicePercent(); ok {
-		o[5].value = rounded(percent)
+		o[7].value = rounded(percent)
 	}
 	if j.Waits > 0 {
-		o[6].value = joinedRequest(c)
+		o[8].value = joinedRequest(c)
 	}
 	return o
 }
@@ -51,12 +56,15 @@ func joinedRequest(c *snapshot.CauseShare) object {
 		{"device_ns", knownNS(r.Device)},
 		{"wait_ns", wait},
 		{"before_ns", nil},
+		{"queued_in_wait_ns", nil},
+		{"device_in_wait_ns", nil},
 	}
 	if kind != event.KindFlush {
 		o[1].value = r.Sector
 	}
 	if r.Device > 0 {
-		o[8].value = blame.SplitBy(wait, *r).Before
+		s := blame.SplitBy(wait, *r)
+		o[8].value, o[9].value, o[10].value = s.Before, s.Queued, s.Within
 	}
 	return o
 }

@@ -238,6 +238,7 @@ func TestTheDevicesPartOfAWait(t *testing.T) {
 	want := map[string]any{
 		"device": "vda1", "sector": 2457616., "bytes": 4096., "type": "WS", "op": "write",
 		"queue_ns": 30e3, "device_ns": 660e3, "wait_ns": 12e6, "before_ns": 12e6 - 690e3,
+		"queued_in_wait_ns": 30e3, "device_in_wait_ns": 660e3,
 	}
 	if diff := cmp.Diff(want, sync.Request); diff != "" {
 		t.Error(diff)
@@ -245,7 +246,12 @@ func TestTheDevicesPartOfAWait(t *testing.T) {
 	if commit.Request != nil || commit.Device != nil || commit.Percent != nil {
 		t.Errorf("another thread ends the wait for a commit: %+v", commit)
 	}
+	// As the text says, of a request that is older than the wait only a part is in it.
 	j := &iv.Threads[0].Charges[0].Joins
+	j.Longest.Device = j.LongestWait + 5e6
+	if r := read()[0].Request; r["device_ns"] != float64(j.LongestWait+5e6) || r["device_in_wait_ns"] != r["wait_ns"] || r["queued_in_wait_ns"] != 0. || r["before_ns"] != 0. {
+		t.Errorf("%v", r)
+	}
 	*j = blame.Joins{Waits: j.Waits, Longest: event.Request{Op: event.OpFlush}, LongestWait: j.LongestWait}
 	sync = read()[0]
 	if sync.Before != nil || sync.Queue != nil || sync.Device != nil || sync.Percent != nil {

@@ -38,14 +38,14 @@ func requests(s *request.Summary, names request.Names) object {
 	return inOrder(request.SummaryFields, map[string]any{
 		"schema": RequestsSchemaNumber, "version": quote(s.Version), "kernel": name(s.Kernel), "source": name(s.Source),
 		"start": timeOrNil(s.Start), "end": timeOrNil(s.End), "wall_ns": max(int64(s.Wall), 0),
-		"total": requestRow(&s.Total, s, names), "devices": rows(s.Devices), "processes": rows(s.Processes),
+		"total": requestRow(&s.Total, s, names), "devices": rows(s.Devices), "partitions": rows(s.Partitions), "processes": rows(s.Processes),
 		"cgroups": rows(s.Cgroups), "files": rows(s.Files), "ops": rows(s.Ops),
 		"issuers": list(s.Issuers, func(i *request.Sharing) any {
 			return object{{"device", deviceOrNumber(names, i.Device)}, {"processes", rows(i.Issuers)}}
 		}),
 		"heatmap":  heatMap(s.Heat),
 		"findings": list(s.Findings, func(f *request.Finding) any { return finding(f, names) }),
-		"folded":   s.Folded, "losses": requestLosses(&s.Losses), "notes": quoted(s.Notes),
+		"victim":   victim(s.Victim, names), "folded": s.Folded, "losses": requestLosses(&s.Losses), "notes": quoted(s.Notes),
 	})
 }
 
@@ -67,6 +67,7 @@ func deviceOrNumber(names request.Names, dev event.Dev) any {
 
 func requestRow(r *request.Row, s *request.Summary, names request.Names) object {
 	return valuesOf(request.RowFields, request.NamedRow{Row: r, Names: names, Summary: s}, map[string]any{
+		"via":              list(r.Via, func(d *event.Dev) any { return deviceOrNumber(names, *d) }),
 		"device_histogram": slots(&r.DeviceTimes), "total_histogram": slots(&r.TotalTimes), "size_histogram": sizes(&r.Sizes),
 		"device_peaks": list(snapshot.Peaks(&r.DeviceTimes), peak), "total_peaks": list(snapshot.Peaks(&r.TotalTimes), peak),
 	})

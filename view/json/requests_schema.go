@@ -16,13 +16,14 @@ func WriteRequestsSchema(w io.Writer) error {
 		"schema": {{"const", RequestsSchemaNumber}},
 		"start":  {{"format", "date-time"}}, "end": {{"format", "date-time"}},
 		"total":   {{"$ref", "#/$defs/row"}},
-		"devices": rows, "processes": rows, "cgroups": rows, "files": rows, "ops": rows,
+		"devices": rows, "partitions": rows, "processes": rows, "cgroups": rows, "files": rows, "ops": rows,
 		"issuers": {{"items", closed(
 			member{"device", object{{"type", []any{"string", "null"}}}},
 			member{"processes", append(object{{"type", "array"}}, rows...)},
 		)}},
 		"heatmap":  heatMapSchema(),
 		"findings": {{"items", findingSchema()}},
+		"victim":   victimSchema(),
 		"losses":   schemaOf(described(request.LossFields), nil)[1:],
 	}
 	s := schemaOf(described(request.SummaryFields), more)

@@ -17,6 +17,7 @@ func Doctor(w io.Writer, r *diagnosis.Report, o Options) error {
 	d := page{width: o.Width}
 	d.head(r)
 	d.means(r.Means)
+	d.verbs(r.Verbs)
 	d.functions(r.Functions)
 	d.facts(r.Facts)
 	if len(r.Notes) > 0 {
@@ -122,6 +123,29 @@ func (d *page) means(means []diagnosis.Means) {
 		}
 		for _, n := range m.Notes {
 			d.hang(margin, "note: "+quote(n), plain)
+		}
+	}
+}
+
+func (d *page) verbs(verbs []diagnosis.Verb) {
+	if len(verbs) == 0 {
+		return
+	}
+	d.section("besides waits")
+	for i := range verbs {
+		v := &verbs[i]
+		begin := fmt.Sprintf("  %-10s %-5s  ", v.ID, verdictWords[v.Verdict])
+		margin := strings.Repeat(" ", columnsOf(begin))
+		title := quote(v.Title)
+		if v.Means != "" {
+			title += " by " + quote(v.Means)
+		}
+		d.hang(begin, title, plain)
+		if v.Reason != "" {
+			d.hang(margin, quote(v.Reason), plain)
+		}
+		for _, n := range v.Notes {
+			d.hang(margin, "note: "+quote(n), dim)
 		}
 	}
 }

@@ -44,8 +44,11 @@ func NewLines(w io.Writer, names request.Names, clock request.Clock, o LineOptio
 	return &Lines{out: bufio.NewWriter(w), lines: request.Lines{Names: names, Clock: clock}, o: o, columns: lineLayout(fields, o.Width)}, nil
 }
 
+// narrowText is what a column of names is cut to before columns go.
+const narrowText = 10
+
 // lineLayout puts the columns that take what space is left last. What comes is not known yet, so
-// widths are fixed; where the terminal is narrow the least important columns go.
+// widths are fixed; where the terminal is narrow names are cut, and then the least important columns go.
 func lineLayout(fields []*request.Field[request.Line], total int) []*lineColumn {
 	var columns, flex []*lineColumn
 	for _, f := range fields {
@@ -57,6 +60,7 @@ func lineLayout(fields []*request.Field[request.Line], total int) []*lineColumn 
 		}
 	}
 	columns = append(columns, flex...)
+	shrink(columns, total)
 	for total > 0 && len(columns) > 1 && lineWidth(columns) > total {
 		least := 0
 		for i, c := range columns {
@@ -66,6 +70,7 @@ func lineLayout(fields []*request.Field[request.Line], total int) []*lineColumn 
 		}
 		columns = append(columns[:least], columns[least+1:]...)
 	}
+	widen(columns, total)
 	last := columns[len(columns)-1]
 	switch {
 	case total <= 0:
@@ -74,6 +79,24 @@ func lineLayout(fields []*request.Field[request.Line], total int) []*lineColumn 
 		last.width += total - lineWidth(columns)
 	}
 	return columns
+}
+
+// shrink cuts columns of names, those of files first.
+func shrink(columns []*lineColumn, total int) {
+	for i := len(columns) - 1; i >= 0 && total > 0; i-- {
+		if c, over := columns[i], lineWidth(columns)-total; over > 0 && c.Kind == snapshot.Text && c.width > narrowText {
+			c.width = max(narrowText, c.width-over)
+		}
+	}
+}
+
+// widen gives what columns that have gone leave back to those of names before the last.
+func widen(columns []*lineColumn, total int) {
+	for _, c := range columns[:len(columns)-1] {
+		if left := total - lineWidth(columns); left > 0 && c.Kind == snapshot.Text && c.width < c.Width {
+			c.width = min(c.Width, c.width+left)
+		}
+	}
 }
 
 func lineWidth(columns []*lineColumn) int {
@@ -130,6 +153,8 @@ func (l *Lines) cell(c *lineColumn, r request.Line) string {
 		return cut(ownerWords(r.IO), room)
 	case "device":
 		return cut(stackWords(r), room)
+	case "cgroup":
+		return cut(cgroupWords(c, r), room)
 	case "error":
 		return errorWords(r.IO)
 	case "file":
@@ -186,10 +211,22 @@ func ownerWords(o *event.IO) string {
 // stackWords name the device, with that on top where it was submitted to another.
 func stackWords(r request.Line) string {
 	name := deviceName(r.Names, r.Dev)
+	if r.Flags&event.IODevAbove != 0 {
+		return name + " via " + deviceName(r.Names, r.Disk)
+	}
 	if r.Top == 0 || r.Top == r.Dev {
 		return name
 	}
 	return deviceName(r.Names, r.Top) + "→" + name
+}
+
+// cgroupWords name the cgroup that was charged, and say where that is only the writer's.
+func cgroupWords(c *lineColumn, r request.Line) string {
+	name := lineScalar(&c.Info, c.Value(r))
+	if r.Flags&event.IOUncharged != 0 {
+		name += " (of the writer: writeback is not charged)"
+	}
+	return name
 }
 
 // deviceName is the name, or the number where there is none.

@@ -26,6 +26,7 @@ func Requests(w io.Writer, s *request.Summary, names request.Names, o RequestOpt
 	if s.Total.Count > 0 || len(s.Devices) > 0 {
 		p.body()
 	}
+	p.victim()
 	p.findings()
 	p.foot()
 	b := bufio.NewWriter(w)
@@ -123,10 +124,11 @@ func (p *requestsPage) body() {
 		return ids
 	}
 	p.table("DEVICES", p.s.Devices, with([]string{"device"}, load, kinds, []string{"sequential_percent", "depth_mean", "depth_max"}, timing))
+	p.table("PARTITIONS", p.s.Partitions, with([]string{"device", "disk"}, load, kinds, []string{"sequential_percent"}, timing))
 	p.issuers()
 	p.table("PROCESSES", p.s.Processes, with([]string{"pid", "comm"}, load, kinds, []string{"share_percent"}, timing, []string{"waits_ns"}))
 	if named(p.s.Cgroups, func(r *request.Row) bool { return r.Cgroup != 0 }) {
-		p.table("CGROUPS", p.s.Cgroups, with(load, kinds, []string{"share_percent"}, timing, []string{"cgroup"}))
+		p.table("CGROUPS", p.s.Cgroups, with(load, kinds, []string{"share_percent"}, timing, []string{"uncharged", "cgroup"}))
 	}
 	if named(p.s.Files, func(r *request.Row) bool { return r.File.Source != event.NoFile }) {
 		p.table("FILES", p.s.Files, with(load, kinds, []string{"share_percent"}, timing, []string{"file"}))
@@ -172,16 +174,22 @@ func (p *requestsPage) phases() {
 	}, cells)
 }
 
-// issuers tell who shared each device.
+// issuers tell who shared each disk, and who had each partition.
 func (p *requestsPage) issuers() {
+	p.issuersOf("WHO SHARED THE DEVICE, by time in it", false, 2)
+	p.issuersOf("WHO HAD THE PARTITION, by time in its disk", true, 1)
+}
+
+// issuersOf tell of devices that so many had at least.
+func (p *requestsPage) issuersOf(title string, partitions bool, least int) {
 	first := true
 	for i := range p.s.Issuers {
 		sharing := &p.s.Issuers[i]
-		if len(sharing.Issuers) < 2 {
-			continue // it was not shared
+		if len(sharing.Issuers) < least || sharing.Partition != partitions {
+			continue
 		}
 		if first {
-			p.section("WHO SHARED THE DEVICE, by time in it")
+			p.section(title)
 			first = false
 		}
 		p.hang("  "+deviceName(p.names, sharing.Device)+": ", issuerWords(sharing.Issuers), plain)

@@ -4,6 +4,7 @@ package text
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/request"
@@ -67,6 +68,12 @@ func (p *requestsPage) rowCell(f *request.Field[request.NamedRow], r *request.Ro
 		return fileName("", r.File.Ino, r.File.Source)
 	case f.ID == "cgroup" && !v.Known && r.Cgroup != 0:
 		return "id " + strconv.FormatUint(r.Cgroup, 10)
+	case f.ID == "device" && len(r.Via) > 0:
+		var via []string
+		for _, dev := range r.Via {
+			via = append(via, deviceName(p.names, dev))
+		}
+		return quote(v.Text) + " (via " + strings.Join(via, ", ") + ")"
 	case f.ID == "device" && r.Stacked:
 		return quote(v.Text) + stackedWords
 	}

@@ -44,6 +44,7 @@ func TestLinesGolden(t *testing.T) {
 		"lines_width80":  listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{Options: Options{Width: 80, ASCII: true}}),
 		"lines_columns":  listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{Options: Options{Columns: []string{"cgroup", "DEPTH", "seq", "merged", "error", "wait_tid", "wait_ns"}}}),
 		"lines_all":      listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{All: true}),
+		"lines_paths":    listed(t, requesttest.Paths(), requesttest.NewNames(), LineOptions{}),
 		"lines_hostile":  listed(t, hostile, hostileNames, LineOptions{Options: Options{Width: 120}}),
 	} {
 		golden(t, name, got)
@@ -60,6 +61,21 @@ func TestDefaultLines(t *testing.T) {
 	wide := listed(t, requesttest.Requests(), requesttest.NewNames(), LineOptions{Options: Options{Width: 120}})
 	if wide, _, _ := strings.Cut(wide, "\n"); len(strings.Fields(wide)) != len(strings.Fields(want)) {
 		t.Errorf("120 columns do not suffice: %q", wide)
+	}
+}
+
+// Where a terminal is narrow names are cut before columns go, and the latency stays to the last.
+func TestNarrowLinesKeepTheLatency(t *testing.T) {
+	for width, want := range map[int]string{
+		110: "TIME(s) COMM PID TYPE DEV SECTOR BYTES LAT(ms) QUE(ms) DEV(ms) FILE",
+		80:  "TIME(s) COMM PID TYPE DEV BYTES LAT(ms) DEV(ms)",
+		60:  "TIME(s) COMM PID TYPE DEV LAT(ms)",
+		40:  "COMM PID DEV LAT(ms)",
+	} {
+		header, _, _ := strings.Cut(listed(t, nil, requesttest.NewNames(), LineOptions{Options: Options{Width: width}}), "\n")
+		if got := strings.Join(strings.Fields(header), " "); got != want {
+			t.Errorf("%d columns: %q, not %q", width, got, want)
+		}
 	}
 }
 
@@ -128,6 +144,7 @@ func TestRequestsGolden(t *testing.T) {
 		"requests_million":   summed(t, requesttest.Million(), names, everything),
 		"requests_throttled": summed(t, requesttest.Throttled(), names, everything),
 		"requests_folded":    summed(t, requesttest.Folded(), names, everything),
+		"requests_paths":     summed(t, requesttest.Collected(requesttest.Paths()).Summary(requesttest.Options(time.Second)), names, RequestOptions{}),
 		"requests_hostile":   summed(t, hostile, hostileNames, everything),
 	} {
 		golden(t, name, got)
