@@ -199,13 +199,15 @@ INLINE void put_paths(struct failed_record *record, struct thread_errors *errors
 		record->has_path[1] = put_user_path(record->path[1], errors, paths >> SECOND_PATH_SHIFT & PATH_ARGUMENT);
 }
 
-SUBPROGRAM int tell_failed(struct thread_errors *errors, __u64 now, __u64 ret)
+#define FIRST_TOLD 64	/* calls of a kind, whatever the rate */
+
+SUBPROGRAM int tell_failed(struct thread_errors *errors, __u64 now, __u64 ret, __u64 count)
 {
 	struct task_struct *task = this_task();
 	struct failed_record *record;
 	__u16 v1;
 
-	if (!within_rate()) {
+	if (count > FIRST_TOLD && !within_rate()) {
 		lose(LOSS_CALL_BUDGET, 1, 0);
 		return 0;
 	}
@@ -257,7 +259,7 @@ SUBPROGRAM int end_syscall(__u64 ret)
 		} else {
 			lose(LOSS_CALL_SUM, 1, 0);
 		}
-		tell_failed(errors, now, ret);
+		tell_failed(errors, now, ret, sum ? sum->count : 0);
 	}
 	errors->start = 0;
 	return 0;

@@ -168,7 +168,11 @@ func TestErrorsNamesWhoRefusesAProgram(t *testing.T) {
 			if err := lab.BadELF(file, flaw); err != nil {
 				t.Fatal(err)
 			}
-			d := runErrors(t, want.status, "--families", "exec,path", "--attach-for", "60s", "--", file)
+			families := "exec"
+			if flaw == lab.NoInterpreter {
+				families = "exec,path"
+			}
+			d := runErrors(t, want.status, "--families", families, "--attach-for", "60s", "--", file)
 			t.Logf("%d functions by %s in %d ms; %v", d.Functions, d.Means, d.AttachNS/1e6, d.Notes)
 			f := d.example(t, "execve", want.error)
 			t.Logf("%+v", *f)

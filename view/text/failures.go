@@ -191,7 +191,7 @@ func failureLines(r *failure.Report, o *Options) []line {
 			at := &row.Origins[n]
 			text := fmt.Sprintf("%s by %s", failedCallText(&at.Example), processName(at.Example.Comm, at.Example.PID))
 			if len(row.Origins) > 1 {
-				text = Count(at.Count) + " times " + text
+				text = Count(at.Count) + " × " + text
 			}
 			lines = append(lines, indented(text+chainWords(&at.Example.Chain), o.Width)...)
 			if words := pathWords(at); words != "" {
