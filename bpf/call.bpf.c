@@ -210,13 +210,13 @@ int call_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
-	if (tells_errors)
+	if (tells_errors) {
 		tell_death((void *)ctx->args[0]);
+		drop_errors();
+	}
 	if (filter_follow)
 		bpf_map_delete_elem(&followed, &tid);
-	if (storage_by_hash) {
+	if (storage_by_hash)
 		bpf_map_delete_elem(&frame_hash, &tid);
-		bpf_map_delete_elem(&error_hash, &tid);
-	}
 	return 0;
 }

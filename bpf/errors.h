@@ -35,18 +35,16 @@ struct thread_errors {
 
 static const struct thread_errors no_errors = {};
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_errors);
-} error_storage SEC(".maps");
-
+/*
+ * By the task's address, which execve of a thread that is not the first leaves as it is,
+ * unlike its id. Not in task-local storage: returns of functions come at any time, and
+ * before 6.2 that refuses whoever comes while another task uses it on the same CPU.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct thread_errors);
 } error_hash SEC(".maps");
 
@@ -58,24 +56,29 @@ struct {
 	__type(value, struct failed_sum);
 } failed_sums SEC(".maps");
 
-INLINE struct thread_errors *find_errors(struct task_struct *task, __u32 thread)
+INLINE struct thread_errors *find_errors(void)
 {
-	if (storage_by_hash)
-		return bpf_map_lookup_elem(&error_hash, &thread);
-	return bpf_task_storage_get(&error_storage, task, 0, 0);
+	__u64 task = bpf_get_current_task();
+
+	return bpf_map_lookup_elem(&error_hash, &task);
 }
 
-INLINE struct thread_errors *make_errors(struct task_struct *task, __u32 thread)
+INLINE struct thread_errors *make_errors(void)
 {
-	struct thread_errors *errors;
+	__u64 task = bpf_get_current_task();
+	struct thread_errors *errors = bpf_map_lookup_elem(&error_hash, &task);
 
-	if (!storage_by_hash)
-		return bpf_task_storage_get(&error_storage, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	errors = bpf_map_lookup_elem(&error_hash, &thread);
 	if (errors)
 		return errors;
-	bpf_map_update_elem(&error_hash, &thread, &no_errors, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&error_hash, &thread);
+	bpf_map_update_elem(&error_hash, &task, &no_errors, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&error_hash, &task);
+}
+
+INLINE void drop_errors(void)
+{
+	__u64 task = bpf_get_current_task();
+
+	bpf_map_delete_elem(&error_hash, &task);
 }
 
 INLINE __u32 paths_of(__u32 number, __u32 compat)
@@ -108,7 +111,7 @@ SUBPROGRAM int begin_syscall(struct pt_regs *regs, __u32 number)
 
 	if (!epoch || !is_wanted(task, id, id >> 32) || !is_heard(now))
 		return 0;
-	errors = make_errors(task, id);
+	errors = make_errors();
 	if (!errors) {
 		lose(LOSS_FRAMES, 1, 0);
 		return 0;
@@ -158,7 +161,7 @@ SUBPROGRAM int see_error(void *ctx, struct call_input *in, __u32 function, __u64
 
 	if (!epoch || !sums)
 		return 0;
-	errors = find_errors(task, (__u32)bpf_get_current_pid_tgid());
+	errors = find_errors();
 	if (!errors || !errors->start)
 		return 0;
 	returns = errors->returns;
@@ -236,7 +239,7 @@ SUBPROGRAM int tell_failed(struct thread_errors *errors, __u64 now, __u64 ret, _
 
 SUBPROGRAM int end_syscall(__u64 ret)
 {
-	struct thread_errors *errors = find_errors(this_task(), (__u32)bpf_get_current_pid_tgid());
+	struct thread_errors *errors = find_errors();
 	struct failed_key key = {};
 	struct failed_sum *sum, none = {};
 	__u64 now;

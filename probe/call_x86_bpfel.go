@@ -156,7 +156,6 @@ const (
 	callMapCallSums           = "call_sums"
 	callMapEmptyOut           = "empty_out"
 	callMapErrorHash          = "error_hash"
-	callMapErrorStorage       = "error_storage"
 	callMapFailedSums         = "failed_sums"
 	callMapFollowed           = "followed"
 	callMapFrameHash          = "frame_hash"
@@ -302,7 +301,6 @@ type callMapSpecs struct {
 	CallSums       *ebpf.MapSpec `ebpf:"call_sums"`
 	EmptyOut       *ebpf.MapSpec `ebpf:"empty_out"`
 	ErrorHash      *ebpf.MapSpec `ebpf:"error_hash"`
-	ErrorStorage   *ebpf.MapSpec `ebpf:"error_storage"`
 	FailedSums     *ebpf.MapSpec `ebpf:"failed_sums"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	FrameHash      *ebpf.MapSpec `ebpf:"frame_hash"`
@@ -390,7 +388,6 @@ type callMaps struct {
 	CallSums       *ebpf.Map `ebpf:"call_sums"`
 	EmptyOut       *ebpf.Map `ebpf:"empty_out"`
 	ErrorHash      *ebpf.Map `ebpf:"error_hash"`
-	ErrorStorage   *ebpf.Map `ebpf:"error_storage"`
 	FailedSums     *ebpf.Map `ebpf:"failed_sums"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	FrameHash      *ebpf.Map `ebpf:"frame_hash"`
@@ -411,7 +408,6 @@ func (m *callMaps) Close() error {
 		m.CallSums,
 		m.EmptyOut,
 		m.ErrorHash,
-		m.ErrorStorage,
 		m.FailedSums,
 		m.Followed,
 		m.FrameHash,

@@ -61,6 +61,17 @@ type errorsDocument struct {
 	Notes []string
 }
 
+// lost is what went missing, where it is not nothing.
+func (d *errorsDocument) lost() map[string]uint64 {
+	lost := map[string]uint64{}
+	for id, l := range d.Lost {
+		if l.Count > 0 {
+			lost[id] = l.Count
+		}
+	}
+	return lost
+}
+
 // example is the first failed call of a name and error.
 func (d *errorsDocument) example(t *testing.T, call, name string) *failedDoc {
 	t.Helper()
@@ -173,7 +184,7 @@ func TestErrorsNamesWhoRefusesAProgram(t *testing.T) {
 				families = "exec,path"
 			}
 			d := runErrors(t, want.status, "--families", families, "--attach-for", "60s", "--", file)
-			t.Logf("%d functions by %s in %d ms; %v", d.Functions, d.Means, d.AttachNS/1e6, d.Notes)
+			t.Logf("%d functions by %s in %d ms; %v; lost %v; deaths %+v", d.Functions, d.Means, d.AttachNS/1e6, d.Notes, d.lost(), d.Deaths)
 			f := d.example(t, "execve", want.error)
 			t.Logf("%+v", *f)
 			path := f.path()
