@@ -36,7 +36,7 @@ var Families = []Family{
 	{"path", "paths: open, stat, rename and their like", []string{
 		"do_filp_open", "path_openat", "do_sys_openat2", "do_sys_open", "do_open", "do_o_path", "do_tmpfile", "vfs_open", "do_dentry_open", "may_open", "build_open_flags",
 		"link_path_walk*", "walk_component", "path_init", "path_lookupat", "path_parentat", "filename_lookup", "filename_parentat", "filename_create", "user_path_at*", "kern_path*", "getname*",
-		"lookup_*", "__lookup_*", "step_into", "step_into_slowpath", "pick_link", "complete_walk", "open_last_lookups", "lookup_open", "atomic_open", "get_unused_fd_flags", "alloc_fd", "alloc_empty_file*",
+		"lookup_fast", "lookup_slow", "__lookup_slow", "lookup_one*", "lookup_noperm*", "lookup_dcache", "lookup_positive*", "__lookup_hash", "step_into", "step_into_slowpath", "pick_link", "complete_walk", "open_last_lookups", "lookup_open", "atomic_open", "get_unused_fd_flags", "alloc_fd", "alloc_empty_file*",
 		"inode_permission", "generic_permission", "security_inode_*", "security_path_*", "security_file_*", "may_delete", "may_create", "mnt_want_write*", "notify_change", "setattr_prepare",
 		"vfs_create", "vfs_mkdir", "vfs_rmdir", "vfs_unlink", "vfs_link", "vfs_symlink", "vfs_rename", "vfs_mknod", "vfs_readlink", "vfs_getattr*", "vfs_stat*", "vfs_fstat*", "vfs_truncate", "vfs_getxattr", "vfs_setxattr", "vfs_removexattr",
 		"do_mkdirat", "do_mknodat", "do_rmdir", "do_unlinkat", "do_linkat", "do_symlinkat", "do_renameat2", "do_readlinkat", "do_faccessat", "do_statx", "do_truncate", "do_fchmodat", "do_fchownat", "chmod_common", "chown_common", "do_utimes*",
