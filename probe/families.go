@@ -57,7 +57,7 @@ var Families = []Family{
 	}},
 	{"process", "processes, limits and signals", []string{
 		"kernel_clone", "_do_fork", "copy_process", "alloc_pid", "dup_mm", "copy_namespaces", "create_new_namespaces", "ksys_unshare", "do_wait", "kernel_wait4", "do_prlimit", "kill_something_info", "kill_pid_info*", "do_tkill", "do_send_specific", "check_kill_permission", "security_task_*",
-		"ptrace_attach", "ptrace_check_attach", "ptrace_request", "ptrace_traceme", "__set_task_*", "__sched_setscheduler", "cap_capable", "security_capset", "commit_creds",
+		"ptrace_attach", "ptrace_check_attach", "ptrace_request", "ptrace_traceme", "__sched_setscheduler", "cap_capable", "security_capset", "commit_creds",
 	}},
 }
 
@@ -115,12 +115,21 @@ func rankOf(families []Family) func(base string) (at int, exact bool) {
 			return i, true
 		}
 		for _, g := range globs {
+			if g.prefix == "" && ofTracepoint(base) {
+				continue
+			}
 			if len(base) >= len(g.prefix)+len(g.suffix) && strings.HasPrefix(base, g.prefix) && strings.HasSuffix(base, g.suffix) {
 				return g.rank, false
 			}
 		}
 		return -1, false
 	}
+}
+
+// ofTracepoint says whether a name is that of a tracepoint's own code, which ends with the
+// name of what it traces.
+func ofTracepoint(name string) bool {
+	return strings.HasPrefix(name, "__SCT__") || strings.HasPrefix(name, "__traceiter_") || strings.HasPrefix(name, "__probestub_")
 }
 
 // ErrorTargets are those functions that may return an error, at most MostFunctions.
