@@ -215,7 +215,7 @@ int call_exit(struct bpf_raw_tracepoint_args *ctx)
 		drop_errors();
 	}
 	if (filter_follow)
-		bpf_map_delete_elem(&followed, &tid);
+		unfollow_ended((void *)ctx->args[0], bpf_get_current_pid_tgid());
 	if (storage_by_hash)
 		bpf_map_delete_elem(&frame_hash, &tid);
 	return 0;

@@ -232,20 +232,30 @@ func (c *Collector) sender(s *event.Signal) *Sender {
 // Report gives what has come in. Sums are exact: they hold also what was not told one by one.
 func (c *Collector) Report(sums map[event.FailureKey]event.FailureSum) *Report {
 	r := &Report{Deaths: slices.Clone(c.deaths), MoreDeaths: c.more}
+	for key, row := range c.rows {
+		if _, counted := sums[key]; !counted { // for which there was no room
+			r.Rows = append(r.Rows, c.counted(row, event.FailureSum{}))
+		}
+	}
 	for key, sum := range sums {
 		row := c.rows[key]
 		if row == nil {
 			row = c.row(key)
 		}
-		out := *row
-		out.Count, out.NS = max(sum.Count, row.Told), sum.NS
-		out.Origins = slices.SortedStableFunc(slices.Values(row.Origins), func(a, b Origin) int { return cmp.Compare(b.Count, a.Count) })
-		r.Rows = append(r.Rows, out)
+		r.Rows = append(r.Rows, c.counted(row, sum))
 	}
 	slices.SortFunc(r.Rows, func(a, b Row) int {
 		return cmp.Or(later(a.Errno)-later(b.Errno), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Call, b.Call), cmp.Compare(a.Errno, b.Errno))
 	})
 	return r
+}
+
+// counted is a row with its sums, its origins by falling number.
+func (c *Collector) counted(row *Row, sum event.FailureSum) Row {
+	out := *row
+	out.Count, out.NS = max(sum.Count, row.Told), sum.NS
+	out.Origins = slices.SortedStableFunc(slices.Values(row.Origins), func(a, b Origin) int { return cmp.Compare(b.Count, a.Count) })
+	return out
 }
 
 // later puts calls that are restarted last.
