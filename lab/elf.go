@@ -50,7 +50,7 @@ func BadELF(file string, flaw Flaw) error {
 	case Misaligned:
 		load.Off = 0x10
 	case BeyondMemory:
-		load.Vaddr = 1 << 48
+		load.Vaddr = 1 << 60 // also where page tables have five levels
 	case HeaderSize:
 		header.Phentsize = 57
 	case NoInterpreter:
