@@ -19,6 +19,8 @@ type part struct {
 var allParts = []part{
 	{"cost", "in-kernel time of the BPF programs", measureCost},
 	{"requests", "in-kernel time of the witness of block requests", measureRequests},
+	{"profiles", "in-kernel time of what sees each switch of threads", measureProfiles},
+	{"sampling", "CPU time of what samples all CPUs", measureSampling},
 	{"overhead", "what the workload pays: I/O rate and CPU time", measureOverhead},
 	{"exact", "counts against the workload's own", measureExact},
 	{"start", "from exec to the first data", measureStart},

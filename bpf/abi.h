@@ -27,10 +27,12 @@ enum record_kind {
 	RECORD_FILE = 5,	/* the path of a file, before the first call or request for it is told */
 	RECORD_IO = 6,		/* a block request that was completed; its head names the owner */
 	RECORD_IO_WAIT = 7,	/* the thread that such a completion woke */
-	RECORD_CALL = 8,	/* a call of a kernel function that has returned */
-	RECORD_FAILED = 9,	/* a system call that has failed, with the errors within it */
-	RECORD_SIGNAL = 10,	/* a signal that ends its receiver; its head names the sender */
-	RECORD_DEATH = 11,	/* a thread that has ended by a signal */
+	RECORD_PROCESS = 8,	/* a process is seen for the first time, is made, or begins another program */
+	RECORD_RUNQ = 9,	/* a long wait for a CPU, and what ran there meanwhile */
+	RECORD_CALL = 10,	/* a call of a kernel function that has returned */
+	RECORD_FAILED = 11,	/* a system call that has failed, with the errors within it */
+	RECORD_SIGNAL = 12,	/* a signal that ends its receiver; its head names the sender */
+	RECORD_DEATH = 13,	/* a thread that has ended by a signal */
 };
 
 struct record_head {
@@ -344,6 +346,19 @@ enum loss {
 	LOSS_CALL_SUM,		/* not counted: no memory for another sum */
 	LOSS_RING_CALL,		/* single calls that found the ring full */
 	LOSS_CALL_BUDGET,	/* single calls not told: more than asked for in a second */
+	/* Of profiles; ns is the time behind them, of samples that of their periods: */
+	LOSS_PROF_THREADS,	/* not counted: no memory for their thread's state */
+	LOSS_PROF_SUMS,		/* not counted: no room for another stack and thread */
+	LOSS_PROF_KERNEL,	/* counted without the kernel's stack: it could not be taken */
+	LOSS_PROF_USER,		/* counted without the program's */
+	LOSS_PROF_ROOM,		/* counted without a stack: no room for another one */
+	LOSS_PROF_COLLISION,	/* counted without a stack: another one has its number */
+	LOSS_PROF_SHED,		/* counted without stacks, as detail was shed */
+	LOSS_PROF_PAIRS,	/* of wakers and woken: no room for another pair */
+	LOSS_PROF_BUDGET,	/* long waits for a CPU not told one by one: the budget was used up */
+	LOSS_RING_PROCESS,	/* processes not told: the ring was full */
+	LOSS_RING_RUNQ,		/* long waits for a CPU not told: the ring was full */
+	LOSS_PROF_GAPS,		/* gaps between samples not told: no room for another one */
 	LOSSES,
 };
 
@@ -566,5 +581,7 @@ struct flush_sum {
 	__u64 max_ns;
 	__u64 unseen;		/* their issue was not seen: not counted */
 };
+
+#include "abi_profile.h"
 
 #endif

@@ -10,7 +10,7 @@
 #include "filter.h"
 #include "gate.h"
 #include "hist.h"
-#include "stacks.h"
+#include "kept.h"
 
 /* Keep the layouts in the object's type information, for the user side. */
 const struct call_record *call_record_layout __attribute__((unused));

@@ -333,6 +333,8 @@ struct bpf_iter__task {
 /* include/linux/sched.h; the values below have not moved since 4.14. */
 #define TASK_INTERRUPTIBLE	0x0001
 #define TASK_UNINTERRUPTIBLE	0x0002
+#define TASK_STOPPED		0x0004
+#define TASK_TRACED		0x0008
 #define TASK_DEAD		0x0080
 #define TASK_NOLOAD		0x0400
 #define TASK_FROZEN		0x8000		/* from 6.1 */

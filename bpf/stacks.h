@@ -1,79 +1,111 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Kernel stacks, each kept once under a hash of its frames. */
+/* Stacks, kept once each under a number of our own: the kernel's table of stacks loses those whose short hashes collide. */
 #ifndef IOWITNESS_STACKS_H
 #define IOWITNESS_STACKS_H
 
 #include "ring.h"
 
+volatile bool with_stacks = true;
+const volatile bool kernel_only = false;	/* no stacks of programs */
+
+/* Preallocated: programs of perf events may use no other map until 6.1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2048);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
 	__type(key, __u64);
-	__type(value, struct kept_stack);
-} kept_stacks SEC(".maps");
+	__type(value, struct prof_stack);
+} stacks SEC(".maps");
 
-struct stack_scratch {
-	struct kept_stack stack;
-	__u32 users;
-};
-
+/* One for programs of events, one for the walk over threads, which they may interrupt. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
-	__type(value, struct stack_scratch);
-} stack_scratches SEC(".maps");
+	__type(value, struct prof_stack);
+} stack_scratch SEC(".maps");
 
-/* FNV-1a by words, with a step that mixes the high bits down. */
-SUBPROGRAM __u64 hash_of(struct kept_stack *stack)
+INLINE struct prof_stack *scratch_stack(__u32 which)
 {
-	__u64 hash = 0xcbf29ce484222325ULL ^ stack->flagged;
+	return bpf_map_lookup_elem(&stack_scratch, &which);
+}
+
+/* FNV-1a by words, with a step that mixes the high bits down; and a second hash that shares nothing with it. */
+SUBPROGRAM __u64 hash_stack(struct prof_stack *stack)
+{
+	__u64 hash = 0xcbf29ce484222325ULL ^ stack->user, check = stack->frames;
 	__u32 i;
 
-	for (i = 0; i < STACK_DEPTH && i < stack->frames; i++) {
-		hash = (hash ^ stack->frame[i]) * 0x100000001b3ULL;
+	for (i = 0; i < PROF_DEPTH && i < stack->frames; i++) {
+		__u64 frame = stack->frame[i];
+
+		hash = (hash ^ frame) * 0x100000001b3ULL;
 		hash ^= hash >> 29;
+		check = (check + frame) * 0x9e3779b97f4a7c15ULL;
+		check ^= check >> 32;
 	}
-	return hash ? hash : 1;
+	stack->check = check;
+	return hash < PROF_FIRST ? hash + PROF_FIRST : hash;
 }
 
-INLINE __u64 keep_stack(void *ctx, struct kept_stack *stack, bool flagged)
+/* The number of a stack of so many bytes in the scratch. */
+SUBPROGRAM __u64 number_stack(struct prof_stack *stack, long bytes)
 {
-	long bytes = bpf_get_stack(ctx, stack->frame, sizeof(stack->frame), 0);
+	struct prof_stack *kept;
 	__u64 hash;
 
-	if (bytes <= 0)
-		return 0;
+	if (!stack)
+		return PROF_NO_ROOM;
 	stack->frames = bytes / 8;
-	stack->flagged = flagged;
-	hash = hash_of(stack);
-	if (bpf_map_lookup_elem(&kept_stacks, &hash))
-		return hash;
-	bpf_map_update_elem(&kept_stacks, &hash, stack, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&kept_stacks, &hash) ? hash : 0;
+	hash = hash_stack(stack);
+	kept = bpf_map_lookup_elem(&stacks, &hash);
+	if (!kept) {
+		bpf_map_update_elem(&stacks, &hash, stack, BPF_NOEXIST);
+		kept = bpf_map_lookup_elem(&stacks, &hash);
+	}
+	if (!kept)
+		return PROF_NO_ROOM;
+	return kept->check == stack->check && kept->frames == stack->frames ? hash : PROF_COLLISION;
 }
 
-/*
- * The key of the current thread's stack; 0: it could not be taken. A program may be
- * interrupted, or preempted, by another one that takes a stack on the same CPU.
- */
-SUBPROGRAM __u64 take_stack(void *ctx, bool flagged)
+/* Counts a stack that is missing, with what it would have stood for. */
+INLINE void lose_stack(__u64 number, __u64 ns)
 {
-	__u32 zero = 0;
-	struct stack_scratch *scratch = bpf_map_lookup_elem(&stack_scratches, &zero);
-	volatile __u32 *users;
-	__u64 key = 0;
+	if (number == PROF_NOT_KERNEL)
+		lose(LOSS_PROF_KERNEL, 1, ns);
+	else if (number == PROF_NOT_USER)
+		lose(LOSS_PROF_USER, 1, ns);
+	else if (number == PROF_NO_ROOM)
+		lose(LOSS_PROF_ROOM, 1, ns);
+	else if (number == PROF_COLLISION)
+		lose(LOSS_PROF_COLLISION, 1, ns);
+	else if (number == PROF_SHED)
+		lose(LOSS_PROF_SHED, 1, ns);
+}
 
-	if (!scratch)
-		return 0;
-	users = &scratch->users;
-	if (!(*users)++)
-		key = keep_stack(ctx, &scratch->stack, flagged);
-	(*users)--;
-	if (!key)
-		lose(LOSS_STACK, 1, 0);
-	return key;
+/* The program's stack of the current thread. */
+INLINE __u64 take_user_stack(void *ctx, struct task_struct *task)
+{
+	struct prof_stack *stack = scratch_stack(0);
+	long bytes;
+
+	if (!stack || kernel_only || !BPF_CORE_READ(task, mm) || BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		return PROF_NONE;
+	stack->user = 1;
+	bytes = bpf_get_stack(ctx, stack->frame, sizeof(stack->frame), BPF_F_USER_STACK);
+	return bytes > 0 ? number_stack(stack, bytes) : PROF_NOT_USER;
+}
+
+/* The kernel's of the current thread; otherwise: what to say if there is none. */
+INLINE __u64 take_kernel_stack(void *ctx, __u64 otherwise)
+{
+	struct prof_stack *stack = scratch_stack(0);
+	long bytes;
+
+	if (!stack)
+		return PROF_NO_ROOM;
+	stack->user = 0;
+	bytes = bpf_get_stack(ctx, stack->frame, sizeof(stack->frame), 0);
+	return bytes > 0 ? number_stack(stack, bytes) : otherwise;
 }
 
 #endif

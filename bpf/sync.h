@@ -8,7 +8,7 @@
 #define IOWITNESS_SYNC_H
 
 #include "fs.h"
-#include "stacks.h"
+#include "kept.h"
 
 /* Keeps the layout in the object's type information, for the user side. */
 const struct fs_call_record *fs_call_record_layout __attribute__((unused));

@@ -25,10 +25,12 @@ const (
 	KindFile     Kind = 5
 	KindIO       Kind = 6
 	KindIOWait   Kind = 7
-	KindCall     Kind = 8
-	KindFailure  Kind = 9
-	KindSignal   Kind = 10
-	KindDeath    Kind = 11
+	KindProcess  Kind = 8
+	KindRunQ     Kind = 9
+	KindCall     Kind = 10
+	KindFailure  Kind = 11
+	KindSignal   Kind = 12
+	KindDeath    Kind = 13
 )
 
 // Sizes of the fixed arrays of bpf/abi.h.
@@ -346,6 +348,8 @@ var (
 	threadWaitSize = size(func(c *codec) { c.threadWait(new(Tally)) })
 	ioSize         = headSize + size(func(c *codec) { c.io(new(IO)) })
 	ioWaitSize     = headSize + size(func(c *codec) { c.ioWait(new(IOWait)) })
+	processSize    = headSize + size(func(c *codec) { c.process(new(Process)) })
+	runqSize       = headSize + size(func(c *codec) { c.runq(new(RunQWait)) })
 	ioKeySize      = size(func(c *codec) { c.ioKey(new(IOKey)) })
 	ioSumSize      = size(func(c *codec) { c.ioSum(new(IOSum)) })
 	callSize       = headSize + size(func(c *codec) { c.call(new(Call)) })
@@ -379,12 +383,16 @@ func (h *Head) size() int {
 		return deathSize
 	case h.Kind == KindCall && int(h.Size) >= callSize && h.Size <= maxCallSize:
 		return int(h.Size)
+	case h.Kind == KindProcess:
+		return processSize
+	case h.Kind == KindRunQ:
+		return runqSize
 	}
 	return 0
 }
 
 // Decode reads one record from the start of b: a *Wait, *Identity, *File, *Tally
-// (exited or not), *IO, *IOWait, *Call, *Failure, *Signal or *Death. It returns the record's size. A record of another version,
+// (exited or not), *IO, *IOWait, *Process, *RunQWait, *Call, *Failure, *Signal or *Death. It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
 func Decode(b []byte) (record any, n int, err error) {
 	if len(b) < headSize {
@@ -417,6 +425,14 @@ func Decode(b []byte) (record any, n int, err error) {
 	case KindIOWait:
 		w := &IOWait{TID: h.TID, PID: h.PID}
 		c.ioWait(w)
+		return w, want, nil
+	case KindProcess:
+		p := &Process{PID: h.PID, Comm: h.Comm}
+		c.process(p)
+		return p, want, nil
+	case KindRunQ:
+		w := &RunQWait{TID: h.TID, PID: h.PID, Comm: h.Comm}
+		c.runq(w)
 		return w, want, nil
 	case KindFile:
 		f := new(File)
@@ -463,6 +479,12 @@ func Encode(record any) []byte {
 	case *IOWait:
 		h = Head{Kind: KindIOWait, Size: uint32(ioWaitSize), TID: r.TID, PID: r.PID}
 		body = func(c *codec) { c.ioWait(r) }
+	case *Process:
+		h = Head{Kind: KindProcess, Size: uint32(processSize), PID: r.PID, Comm: r.Comm}
+		body = func(c *codec) { c.process(r) }
+	case *RunQWait:
+		h = Head{Kind: KindRunQ, Size: uint32(runqSize), TID: r.TID, PID: r.PID, Comm: r.Comm}
+		body = func(c *codec) { c.runq(r) }
 	case *File:
 		h = Head{Kind: KindFile, Size: uint32(fileSize)}
 		body = func(c *codec) { c.file(r) }

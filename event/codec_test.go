@@ -51,6 +51,11 @@ func samples() []any {
 		&Signal{Task: Task{7, 6, "a"}, Time: 4, Address: 0xdead, Stack: 8, Number: 11, Code: -6, TargetTID: 3, TargetPID: 2, Target: "b"},
 		&Death{Task: Task{7, 6, "a"}, Time: 4, Signal: 11, Dumped: true},
 		&IOWait{TID: 3, PID: 2, Completed: 77, Sector: 8, Disk: 5, WaitNS: 1000},
+		&Process{PID: 3, Comm: "\x1b[2J", At: 77, Event: ProcessForked, Parent: 2},
+		&RunQWait{
+			TID: 3, PID: 2, Comm: "a", Since: 5, Runs: 9, CPU: 1, Kind: RunQWoken, WakerIs: WakerInterrupt, Waker: Task{7, 6, "b"},
+			Ran: [RunQRuns]Run{{Task{1, 1, "c"}, 2, 8}, {Task{2, 2, "d"}, 8, 9}}, Stack: []uint64{4, 5},
+		},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,10 @@ type Options struct {
 	CC      string    // C compiler; default: the one that built the kernel, else gcc
 	Strict  bool      // ask for all warnings, and take each as an error
 	Log     io.Writer // gets what make prints; nil: nowhere
+
+	// Of another module than ours, for tests: its source and name.
+	Source fs.FS
+	Module string
 }
 
 // DefaultPath is where a built module is kept, and looked for.
@@ -55,6 +60,13 @@ func (o *Options) fill() error {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
+	if o.Source == nil {
+		var err error
+		o.Module = Name
+		if o.Source, err = fs.Sub(source, "src"); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -79,13 +91,13 @@ func Build(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	if err := WriteSource(dir); err != nil {
+	if err := writeFiles(o.Source, dir); err != nil {
 		return "", err
 	}
 	if err := o.make(ctx, dir, headers); err != nil {
 		return "", err
 	}
-	return o.Out, install(ctx, filepath.Join(dir, Name+".ko"), o.Out)
+	return o.Out, install(ctx, filepath.Join(dir, o.Module+".ko"), o.Out)
 }
 
 // CheckBuild says what Build lacks here; nil: nothing.

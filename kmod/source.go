@@ -34,16 +34,24 @@ func Digest() string {
 
 // WriteSource writes the module's source into a directory, for a build by hand.
 func WriteSource(dir string) error {
-	names, err := fs.Glob(source, "src/*")
+	files, err := fs.Sub(source, "src")
+	if err != nil {
+		return err
+	}
+	return writeFiles(files, dir)
+}
+
+func writeFiles(files fs.FS, dir string) error {
+	names, err := fs.Glob(files, "*")
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		text, err := source.ReadFile(name)
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return err
 		}
 	}

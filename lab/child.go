@@ -25,6 +25,9 @@ type Truth struct {
 	CPU      time.Duration `json:"cpu"`
 	RunQueue time.Duration `json:"run_queue"`
 
+	// Told by the workloads "spin" and "compete" only: CPU time of each thread.
+	Each []time.Duration `json:"each,omitempty"`
+
 	// Told by the workload "files" only: by kind of call.
 	Calls map[string]*Calls `json:"calls,omitempty"`
 

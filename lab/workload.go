@@ -43,6 +43,9 @@ var workloads = map[string]func(*Truth, []string) error{
 	"mount":        mountBlank,     // device: tries to mount it, which reads its superblock and fails
 	"msync":        msyncAll,       // file n: dirties a mapped page, then msync(2)
 	"files":        fileCalls,      // file opens reads writes fsyncs: calls of each kind, told apart
+	"spin":         spin,           // ms...: threads that use up so much CPU time each, at the same time
+	"compete":      compete,        // ms...: the same, all on one CPU
+	"sleeper":      sleeper,        // n ms: sleeps
 	"migrate":      migratingReads, // file n: O_DIRECT reads, changing the CPU between them
 }
 

@@ -105,25 +105,9 @@ var callLossNames = []Loss{
 
 // Losses are all counts since the start, of what can go missing here.
 func (w *Calls) Losses() ([]Loss, error) {
-	var losses []Loss
-	read := func(l Loss, number int) error {
-		if err := l.read(w.collection.Maps["losses"], uint32(number)); err != nil {
-			return err
-		}
-		losses = append(losses, l)
-		return nil
-	}
-	for i, l := range lossNames {
-		if l.ID == "stack" || l.ID == "follow_full" {
-			if err := read(l, i); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i, l := range callLossNames {
-		if err := read(l, len(lossNames)+len(fsLossNames)+len(requestLossNames)+i); err != nil {
-			return nil, err
-		}
+	losses, err := readLosses(w.collection.Maps["losses"], callLossNames, "stack", "follow_full")
+	if err != nil {
+		return nil, err
 	}
 	balances, err := w.Balances()
 	if err != nil {

@@ -223,15 +223,9 @@ func (f *FS) Pause() error { return f.set("epoch", uint32(0)) }
 
 // Losses are all counts since the start, of what can go missing here.
 func (f *FS) Losses() ([]Loss, error) {
-	var losses []Loss
-	for i, l := range slices.Concat(lossNames, fsLossNames) {
-		if i < len(lossNames) && !slices.Contains(fsShares, l.ID) {
-			continue
-		}
-		if err := l.read(f.collection.Maps["losses"], uint32(i)); err != nil {
-			return nil, err
-		}
-		losses = append(losses, l)
+	losses, err := readLosses(f.collection.Maps["losses"], fsLossNames, fsShares...)
+	if err != nil {
+		return nil, err
 	}
 	stats, err := f.Stats()
 	if err != nil {

@@ -5,7 +5,6 @@ package probe
 import (
 	"encoding/binary"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +31,8 @@ func newRecord(t *testing.T, name string, kind event.Kind) *record {
 		load = loadBlock
 	case event.KindFailure, event.KindSignal, event.KindDeath:
 		load = loadCall
+	case event.KindProcess, event.KindRunQ:
+		load = loadProfile
 	}
 	spec, err := load()
 	if err != nil {
@@ -320,11 +321,11 @@ func TestEveryLossHasAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, named := int(spec.Maps["losses"].MaxEntries), len(lossNames)+len(fsLossNames)+len(requestLossNames)+len(callLossNames); got != named {
+	if got, named := int(spec.Maps["losses"].MaxEntries), len(allLossNames); got != named {
 		t.Errorf("the kernel side counts %d losses, %d have names", got, named)
 	}
 	ids := map[string]bool{}
-	for _, l := range slices.Concat(lossNames, fsLossNames, requestLossNames, callLossNames) {
+	for _, l := range allLossNames {
 		if l.ID == "" || l.Title == "" || ids[l.ID] {
 			t.Errorf("loss %+v has no name of its own", l)
 		}

@@ -53,6 +53,24 @@ var fsLossNames = []Loss{
 	{ID: "ring_file", Title: "paths lost: the ring was full"},
 }
 
+// allLossNames are in the order of enum loss: each witness's own after those before it.
+var allLossNames = slices.Concat(lossNames, fsLossNames, requestLossNames, callLossNames, profileLossNames)
+
+// readLosses gives a witness's own losses, and those that it shares with others by their ids.
+func readLosses(counts *ebpf.Map, own []Loss, shared ...string) ([]Loss, error) {
+	var losses []Loss
+	for number, l := range allLossNames {
+		if !slices.Contains(shared, l.ID) && !slices.ContainsFunc(own, func(o Loss) bool { return o.ID == l.ID }) {
+			continue
+		}
+		if err := l.read(counts, uint32(number)); err != nil {
+			return nil, err
+		}
+		losses = append(losses, l)
+	}
+	return losses, nil
+}
+
 type lossCount struct{ Count, NS uint64 }
 
 // read adds up what each CPU has counted of a loss.
@@ -69,11 +87,9 @@ func (l *Loss) read(losses *ebpf.Map, number uint32) error {
 }
 
 func (w *bpfWitness) Losses() ([]Loss, error) {
-	losses := append([]Loss(nil), lossNames...)
-	for i := range losses {
-		if err := losses[i].read(w.collection.Maps["losses"], uint32(i)); err != nil {
-			return nil, err
-		}
+	losses, err := readLosses(w.collection.Maps["losses"], lossNames)
+	if err != nil {
+		return nil, err
 	}
 	if w.means == Fexit || w.means == Kretprobe {
 		calls, err := w.callLosses()

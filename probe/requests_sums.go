@@ -93,14 +93,9 @@ var requestLossNames = []Loss{
 
 // Losses are all counts since the start, zero ones included.
 func (w *Requests) Losses() (losses []Loss, err error) {
-	for i, loss := range slices.Concat(lossNames, fsLossNames, requestLossNames) {
-		if i < len(lossNames)+len(fsLossNames) && loss.ID != "name_cut" && loss.ID != "ring_file" {
-			continue
-		}
-		if err := loss.read(w.collection.Maps["losses"], uint32(i)); err != nil {
-			return nil, err
-		}
-		losses = append(losses, loss)
+	losses, err = readLosses(w.collection.Maps["losses"], requestLossNames, "name_cut", "ring_file")
+	if err != nil {
+		return nil, err
 	}
 	stats, err := w.Stats()
 	if err != nil {

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -26,7 +25,7 @@ type errorsSession struct {
 	names   *errorsNames
 	collect failure.Collector
 	system  *system
-	guard   *callGuard
+	guard   *sideGuard
 	out     *os.File
 	opened  time.Time
 	attach  time.Duration
@@ -68,12 +67,7 @@ func (r *errorsSession) close() error {
 // watch opens the gate, takes what comes, and tells it at the end.
 func (r *errorsSession) watch(s *streams, end *ending) error {
 	r.opened, r.system = time.Now(), newSystem("/")
-	r.guard = &callGuard{
-		calls: r.witness, meter: newMeter("/", r.witness, r.facts.BPFStats == kernel.On),
-		breaker: probe.Breaker{Budget: r.flags.MaxCost}, asked: probe.Detail{Stacks: true, Ratio: 1},
-		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), ratio: 1,
-	}
-	r.guard.meter.flat = true
+	r.guard = newErrorsGuard(r.witness, r.flags.MaxCost, r.facts.BPFStats == kernel.On)
 	defer end.after(r.flags.For, r.flags.MaxTime)()
 	if err := r.witness.Start(); err != nil {
 		return err

@@ -22,10 +22,13 @@ type cli struct {
 	Causes  causesCmd  `cmd:"" help:"List the causes of waiting, what they mean and what to do next."`
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
+	Cpu     cpuCmd     `cmd:"" help:"Show what runs, by samples of all CPUs: functions, callers, processes; and CPUs that cannot be interrupted."`
 	Errors  errorsCmd  `cmd:"" help:"Show system calls that failed, which kernel function first returned the error, and who sent a fatal signal."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
+	Offcpu  offcpuCmd  `cmd:"" help:"Show where threads are off their CPU, for how long, and who wakes them."`
+	Runq    runqCmd    `cmd:"" help:"Show how long threads that could run wait for a CPU, who woke them, and what ran meanwhile."`
 	Fields  fieldsCmd  `cmd:"" help:"List the fields of all views, or print the JSON schema."`
 
 	Version bool `short:"V" help:"Print the version."`
@@ -88,6 +91,7 @@ func kongOptions(s streams) []kong.Option {
 			"  iowitness --for 10s          one report\n" +
 			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n" +
 			"  iowitness fs /mnt            what reads, writes and fsyncs there take\n" +
+			"  iowitness cpu --for 10s      where the CPU goes; offcpu: where it is waited, runq: for it\n" +
 			"  iowitness doctor             which means work here, and why others do not\n" +
 			"  iowitness causes             list the causes of waiting\n" +
 			"  iowitness fields             describe the output; --schema: of --json"),

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 	"syscall"
@@ -40,7 +39,7 @@ type callSession struct {
 	names   *names
 	cgroups *identity.Cgroups
 	system  *system
-	guard   *callGuard
+	guard   *sideGuard
 	trees   call.Trees
 	clock   request.Clock
 	out     *os.File
@@ -179,12 +178,7 @@ func (r *callSession) close() error {
 // watch opens the gate, shows what comes, and tells at the end what was counted.
 func (r *callSession) watch(s *streams, end *ending) (err error) {
 	r.opened, r.system = time.Now(), newSystem("/")
-	r.guard = &callGuard{
-		calls: r.witness, meter: newMeter("/", r.witness, r.names.facts.BPFStats == kernel.On),
-		breaker: probe.Breaker{Budget: r.flags.MaxCost}, asked: probe.Detail{Stacks: true, Ratio: r.flags.ratio},
-		log: slog.New(slog.NewTextHandler(os.Stderr, nil)), ratio: r.flags.ratio,
-	}
-	r.guard.meter.flat = true
+	r.guard = newCallGuard(r.witness, r.flags.ratio, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On)
 	if r.clock, err = clockNow(); err != nil {
 		return err
 	}
@@ -484,48 +478,4 @@ func (r *callSession) foot(s *streams) error {
 	parts = append(append(append(parts, r.witness.Notes()...), r.guard.said...), r.notes...)
 	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(parts, "; "))
 	return writing(r.failed)
-}
-
-// callGuard holds the cost of witnessing to a budget: first it leaves out stacks, then it
-// measures fewer calls, then it detaches.
-type callGuard struct {
-	calls   *probe.Calls
-	meter   *meter
-	breaker probe.Breaker
-	asked   probe.Detail
-	log     *slog.Logger
-	said    []string
-	ratio   uint32
-	stopped bool
-}
-
-func (g *callGuard) announce(words string) {
-	g.said = append(g.said, words)
-	g.log.Warn(words)
-}
-
-func (g *callGuard) tick() error {
-	silent, err := g.calls.Heartbeat()
-	if err != nil {
-		return err
-	}
-	if silent {
-		g.announce("for some time nobody read what was witnessed, so the kernel side had closed its gate: calls of that time are missing")
-	}
-	cost, known := g.meter.tick()
-	if !known {
-		return nil
-	}
-	words := g.breaker.Step(cost)
-	if words == "" {
-		return nil
-	}
-	g.announce(words)
-	if g.breaker.Level == probe.LevelOff {
-		g.stopped = true
-		return errors.Join(g.calls.Pause(), g.calls.Detach())
-	}
-	detail := g.breaker.Level.Detail(g.asked)
-	g.ratio = max(g.ratio, detail.Ratio)
-	return g.calls.SetDetail(detail)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"github.com/iowitness/iowitness/probe"
 )
 
-// sideGuard holds the cost of witnessing calls to file systems, or requests, to a budget: first it
+// sideGuard holds the cost of witnessing anything but waits to a budget: first it
 // leaves out detail, then it detaches. What it does it says at once, in the report and in the log.
 type sideGuard struct {
 	witness sideWitness
@@ -23,6 +24,7 @@ type sideGuard struct {
 	log     *slog.Logger
 	said    []string // for the report
 	stopped bool
+	ratio   uint32 // of calls, at most: one in so many was measured
 }
 
 type sideWitness interface {
@@ -65,13 +67,75 @@ func newRequestGuard(w *probe.Requests, lines bool, budget float64, always bool)
 	return g.open(budget, always)
 }
 
+// newProfileGuard: without stacks there is nothing cheaper.
+func newProfileGuard(p *probe.Profile, budget float64, always bool) *sideGuard {
+	g := &sideGuard{witness: p, things: "threads", last: probe.LevelCounts, leanest: "without stacks"}
+	g.shed = func(l probe.Level) error { return p.SetStacks(l == probe.LevelFull) }
+	g.breaker.Words = func(l probe.Level) string {
+		if l == probe.LevelFull {
+			return "stacks are taken"
+		}
+		return "only counts and times are witnessed, no stacks"
+	}
+	return g.open(budget, always)
+}
+
+// newCallGuard: first stacks go, then calls are sampled; ratio is what the user has asked for.
+func newCallGuard(w *probe.Calls, ratio uint32, budget float64, always bool) *sideGuard {
+	asked := probe.Detail{Stacks: true, Ratio: ratio}
+	g := &sideGuard{witness: w, things: "calls", last: probe.LevelSampled, ratio: ratio}
+	g.leanest = fmt.Sprintf("for one call in %d", probe.LevelSampled.Detail(asked).Ratio)
+	g.shed = func(l probe.Level) error {
+		detail := l.Detail(asked)
+		g.ratio = max(g.ratio, detail.Ratio)
+		return w.SetDetail(detail)
+	}
+	g.breaker.Words = func(l probe.Level) string {
+		switch l {
+		case probe.LevelFull:
+			return "all that was asked for is witnessed"
+		case probe.LevelCounts:
+			return "no stacks are taken"
+		}
+		return fmt.Sprintf("only 1 in %d calls is measured", l.Detail(asked).Ratio)
+	}
+	return g.open(budget, always)
+}
+
+// newErrorsGuard: without callers there is nothing cheaper.
+func newErrorsGuard(w *probe.Calls, budget float64, always bool) *sideGuard {
+	g := &sideGuard{witness: w, things: "failures", last: probe.LevelCounts, leanest: "without callers"}
+	g.shed = func(l probe.Level) error { return w.SetDetail(probe.Detail{Stacks: l == probe.LevelFull, Ratio: 1}) }
+	g.breaker.Words = func(l probe.Level) string {
+		if l == probe.LevelFull {
+			return "callers are told"
+		}
+		return "callers are not told, so that an error which went no further may be taken for the first"
+	}
+	return g.open(budget, always)
+}
+
 func (g *sideGuard) announce(words string) {
 	g.said = append(g.said, words)
 	g.log.Warn(words)
 }
 
+// stop ends witnessing for good, and says why; what was counted until now stays.
+func (g *sideGuard) stop(words string) error {
+	g.stopped = true
+	g.announce(words)
+	err := g.witness.Pause()
+	if w, ok := g.witness.(interface{ Detach() error }); ok {
+		err = errors.Join(err, w.Detach())
+	}
+	return err
+}
+
 // tick sends the heartbeat and looks at the cost.
 func (g *sideGuard) tick() error {
+	if g.stopped {
+		return nil
+	}
 	silent, err := g.witness.Heartbeat()
 	if err != nil {
 		return err
@@ -88,9 +152,7 @@ func (g *sideGuard) tick() error {
 	case words == "":
 		return nil
 	case g.breaker.Level > g.last:
-		g.stopped = true
-		g.announce(fmt.Sprintf("witnessing cost %.1f%% of a CPU %s, more than the %.1f%% that it may: detached", cost, g.leanest, g.breaker.Budget))
-		return g.witness.Pause()
+		return g.stop(fmt.Sprintf("witnessing cost %.1f%% of a CPU %s, more than the %.1f%% that it may: detached", cost, g.leanest, g.breaker.Budget))
 	}
 	g.announce(words)
 	return g.shed(g.breaker.Level)

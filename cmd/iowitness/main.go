@@ -125,7 +125,7 @@ func fail(w io.Writer, err error) int {
 		return cannot.status
 	case errors.As(err, new(usageError)):
 		return exitUsage
-	case errors.Is(err, probe.ErrUnsupported), errors.Is(err, probe.ErrFSUnsupported), errors.Is(err, probe.ErrCallsUnsupported), errors.Is(err, kmod.ErrUnsupported):
+	case errors.Is(err, probe.ErrUnsupported), errors.Is(err, probe.ErrFSUnsupported), errors.Is(err, probe.ErrCallsUnsupported), errors.Is(err, probe.ErrProfileUnsupported), errors.Is(err, kmod.ErrUnsupported):
 		return exitUnsupported
 	}
 	return exitError

@@ -32,6 +32,7 @@ type meter struct {
 	root    string
 	witness metered
 	flat    bool // the cost does not go by switches
+	calm    bool // the program's own cost comes in bursts: some seconds of it are averaged
 	always  bool // it costs nothing to leave it on, or the machine's own setting does
 	running io.Closer
 
@@ -40,6 +41,7 @@ type meter struct {
 	began    reading        // of the measurement under way
 	stats    probe.RunStats // at its begin
 	own      kernel.SelfCost
+	ownCost  float64       // percent of one CPU
 	probes   snapshot.Cost // the probes' part, as last measured
 	measured float64       // switches a second meanwhile
 	nsEach   float64       // of probes for each switch
@@ -106,10 +108,22 @@ func (m *meter) tick() (cost float64, known bool) {
 		cost = 100 * float64(m.probes.ProbeNS) / float64(m.probes.ProbeWall)
 	}
 	if own, err := kernel.ReadSelfCost(m.root); err == nil {
-		cost += 100 * float64(own.CPU-m.own.CPU) / float64(wall)
+		m.spend(100 * float64(own.CPU-m.own.CPU) / float64(wall))
+		cost += m.ownCost
 		m.own = own
 	}
 	return cost, m.measured > 0
+}
+
+// calmTicks are so many seconds, about, over which the program's own cost is averaged.
+const calmTicks = 10
+
+func (m *meter) spend(percent float64) {
+	if !m.calm {
+		m.ownCost = percent
+		return
+	}
+	m.ownCost += (percent - m.ownCost) / calmTicks
 }
 
 // finish takes what a measurement has shown.

@@ -121,8 +121,10 @@ func coarseReason(refused []string) string {
 // explain adds to an error of the witness what this process lacks.
 func explain(err error) error {
 	unsupported := probe.ErrUnsupported
-	if errors.Is(err, probe.ErrFSUnsupported) {
-		unsupported = probe.ErrFSUnsupported
+	for _, other := range []error{probe.ErrFSUnsupported, probe.ErrProfileUnsupported} {
+		if errors.Is(err, other) {
+			unsupported = other
+		}
 	}
 	if !errors.Is(err, unsupported) {
 		return err

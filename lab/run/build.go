@@ -108,9 +108,10 @@ func compile(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// machine is a guest for all of the tests, with the kernel module if there is one.
-func (b *built) machine(k *kernels.Kernel, module string, cmdline []string) *vm.Machine {
+// machine is a guest for all of the tests, with the kernel module if there is one, and other files.
+func (b *built) machine(k *kernels.Kernel, module string, others map[string]string, cmdline []string) *vm.Machine {
 	files, tests := maps.Clone(b.files), slices.Clone(b.tests)
+	maps.Copy(files, others)
 	if module != "" {
 		place := kmod.DefaultPath(k.Release)
 		files[place] = module

@@ -93,7 +93,7 @@ func run(ctx context.Context, o *options) (ok bool, err error) {
 	var outcomes []outcome
 	for _, k := range found {
 		if accel == "" {
-			accel = vm.Accelerator(ctx, *built.machine(k, "", nil))
+			accel = vm.Accelerator(ctx, *built.machine(k, "", nil, nil))
 		}
 		r := built.boot(ctx, o, k, accel)
 		ok = ok && r.ok()
@@ -137,14 +137,14 @@ func fetch(lines []kernels.Line) (found []*kernels.Kernel, missing map[kernels.L
 // boot runs the tests on a kernel; a guest that does not come up is tried once more.
 func (b *built) boot(ctx context.Context, o *options, k *kernels.Kernel, accel string) outcome {
 	r := outcome{line: k.Line, kernel: k}
-	module, err := buildModule(ctx, k)
+	module, others, err := buildModules(ctx, k)
 	if err != nil {
 		r.err = err
 		return r
 	}
 	began := time.Now()
 	for try := 0; try < 2; try++ {
-		m := b.machine(k, module, o.cmdline)
+		m := b.machine(k, module, others, o.cmdline)
 		m.Accel = accel
 		ctx, cancel := context.WithTimeout(ctx, o.timeout)
 		out := &prefixed{line: string(k.Line), to: os.Stdout, hold: o.quiet}

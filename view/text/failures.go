@@ -110,11 +110,11 @@ func withFunctions(words, functions string) string {
 
 // callSentence says what a call failed with, and where that began.
 func callSentence(c *failure.Call) string {
-	return fmt.Sprintf("%s failed with %s", failedCallText(c), failure.ErrnoName(c.Errno)) + chainWords(&c.Chain)
+	return fmt.Sprintf("%s failed with %s", failedCallText(c), failure.ErrnoName(c.Errno)) + originWords(&c.Chain)
 }
 
-// chainWords are how an error came about; "" where nothing is known of it.
-func chainWords(c *failure.Chain) string {
+// originWords are how an error came about; "" where nothing is known of it.
+func originWords(c *failure.Chain) string {
 	var s string
 	switch {
 	case len(c.Steps) == 0:
@@ -193,7 +193,7 @@ func failureLines(r *failure.Report, o *Options) []line {
 			if len(row.Origins) > 1 {
 				text = Count(at.Count) + " × " + text
 			}
-			lines = append(lines, indented(text+chainWords(&at.Example.Chain), o.Width)...)
+			lines = append(lines, indented(text+originWords(&at.Example.Chain), o.Width)...)
 			if words := pathWords(at); words != "" {
 				lines = append(lines, indented(words, o.Width)...)
 			}

@@ -94,7 +94,7 @@ func (g *grid) drop(title string) {
 }
 
 // textColumns are those that hold no numbers, by title.
-var textColumns = []string{"", "CALL", "COMMAND", "MOSTLY", "FILE", syncTitle, "MODULE", "FUNCTION", "PROCESS", "MOSTLY IN"}
+var textColumns = []string{"", "CALL", "COMMAND", "MOSTLY", "FILE", "FUNCTION", "CALLED BY", "WHO", syncTitle, "MODULE", "PROCESS", "MOSTLY IN"}
 
 func (g *grid) right(column int) bool {
 	return !slices.Contains(textColumns, g.rows[0][column]) && !slices.Contains(g.text, g.rows[0][column])

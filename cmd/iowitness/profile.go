@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/probe"
+)
+
+// profileFlags are those of cpu, offcpu and runq alike.
+type profileFlags struct {
+	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	Pid      []uint32      `help:"Only these processes."`
+	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
+	Cgroup   string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
+	Top      int           `help:"Show this many rows of each table (0: all)." default:"-1" placeholder:"N"`
+
+	Flame    string `help:"Write a flame graph of all that was seen to this file, .html or .svg." placeholder:"FILE"`
+	Folded   bool   `help:"Print folded stacks, for flame graph tools, in place of the report."`
+	Pprof    string `help:"Write a profile for pprof to this file." placeholder:"FILE"`
+	Json     bool   `help:"Print JSON: one document for each interval."`
+	Schema   bool   `help:"Print the JSON schema of the documents, and watch nothing."`
+	Markdown bool   `help:"Print the page that describes the documents, and watch nothing." hidden:""`
+	Output   string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
+
+	MaxCost     float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
+	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
+	IncludeSelf bool          `help:"Also show iowitness itself."`
+
+	command []string // after "--"
+}
+
+func (f *profileFlags) take(command []string) { f.command = command }
+
+// validate checks what the flags' types cannot say.
+func (f *profileFlags) validate() error {
+	for name, d := range map[string]time.Duration{"--for": f.For, "--interval": f.Interval, "--max-time": f.MaxTime} {
+		if d < 0 {
+			return fmt.Errorf("%s: a duration cannot be negative", name)
+		}
+	}
+	switch {
+	case f.Interval != 0 && f.Interval < 10*time.Millisecond:
+		return errors.New("--interval: must be at least 10ms")
+	case f.Top < -1:
+		return errors.New("--top: a number of rows cannot be negative")
+	case f.MaxCost < 0:
+		return errors.New("--max-cost: a cost cannot be negative")
+	case f.Folded && f.Json:
+		return errors.New("--folded and --json: choose one")
+	case f.Flame != "" && !slices.Contains([]string{".html", ".svg"}, filepath.Ext(f.Flame)):
+		return fmt.Errorf("--flame: %q ends neither in .html nor in .svg", f.Flame)
+	}
+	return nil
+}
+
+// options are what the kernel side filters, in words too, and what there is to say of it.
+func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []string, err error) {
+	o = probe.ProfileOptions{
+		PIDs: f.Pid, Comm: f.Comm, IncludeSelf: f.IncludeSelf, Silence: defaultSilent, BTF: f.Btf, Follow: f.command != nil,
+	}
+	var scopes []string
+	if f.command != nil {
+		if len(f.command) == 0 {
+			return o, "", nil, usageError{errors.New("no command after --")}
+		}
+		scopes = append(scopes, fmt.Sprintf("the command %s and its children", f.command[0]))
+	}
+	if len(f.Pid) > 0 {
+		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(f.Pid), "[]"))
+	}
+	if f.Comm != "" {
+		scopes = append(scopes, "threads named "+f.Comm)
+		if len(f.Comm) > commBytes {
+			notes = append(notes, fmt.Sprintf("the kernel keeps 15 bytes of a thread's name: --comm matches those that begin with %q", f.Comm[:commBytes]))
+		}
+	}
+	if f.Cgroup != "" {
+		if o.Cgroup, err = findCgroup("/", f.Cgroup); err != nil {
+			return o, "", nil, err
+		}
+		scopes = append(scopes, "cgroup "+f.Cgroup)
+	}
+	return o, strings.Join(scopes, ", "), notes, nil
+}
+
+func (f *profileFlags) interval() time.Duration {
+	if f.Interval > 0 {
+		return f.Interval
+	}
+	return defaultInterval
+}
+
+// openOutput is where the report goes: with a command, its own output stays its own.
+func (f *profileFlags) openOutput(s *streams) (*os.File, error) {
+	if f.Output != "" && f.Output != "-" {
+		return os.Create(f.Output)
+	}
+	if f.command != nil && f.Output == "" {
+		return dup(s.err)
+	}
+	return dup(s.out)
+}
+
+// cpuCmd samples what runs.
+type cpuCmd struct {
+	profileFlags
+	Frequency  uint32 `short:"F" help:"Samples of each CPU a second, from 1 to 1000. Odd numbers do not keep step with what happens in round ones." default:"99" placeholder:"HZ"`
+	Event      string `help:"What samples come by: cpu-clock, a timer; or cycles, the CPU's own counter. Default: cycles where the CPU has it." enum:",cpu-clock,cycles" default:"" placeholder:"EVENT"`
+	KernelOnly bool   `help:"Take no stacks of programs."`
+}
+
+// Validate checks what the flags' types cannot say.
+func (c *cpuCmd) Validate() error {
+	if c.Frequency < 1 || c.Frequency > 1000 {
+		return fmt.Errorf("--frequency: must be from 1 to 1000 samples a second, not %d", c.Frequency)
+	}
+	return c.validate()
+}
+
+// Run samples until it is told to end.
+func (c *cpuCmd) Run(s *streams) error {
+	return c.run(s, probe.ProfileCPU, func(o *probe.ProfileOptions) {
+		o.Frequency, o.Event, o.KernelOnly = c.Frequency, c.Event, c.KernelOnly
+	})
+}
+
+// offcpuCmd tells time off the CPU.
+type offcpuCmd struct {
+	profileFlags
+	Slower        time.Duration `help:"Leave out times that are shorter. Their stacks need not be taken, which saves most of the cost." placeholder:"1ms"`
+	State         []string      `help:"Only threads that left their CPU so: sleeping (can be interrupted), blocked (cannot), stopped, idle, preempted." placeholder:"STATE"`
+	KernelThreads bool          `help:"Also kernel threads that sleep for want of work."`
+	KernelOnly    bool          `help:"Take no stacks of programs."`
+	Via           string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
+
+	via    probe.Means
+	states uint32
+}
+
+// Validate checks what the flags' types cannot say.
+func (c *offcpuCmd) Validate() (err error) {
+	if c.Slower < 0 {
+		return errors.New("--slower: a duration cannot be negative")
+	}
+	c.states = 0
+	for _, name := range c.State {
+		state := slices.IndexFunc(offStates(), func(s event.OffState) bool { return s.String() == name })
+		if state < 0 {
+			return fmt.Errorf("--state: no state %q: choose from %v", name, offStates())
+		}
+		c.states |= 1 << offStates()[state]
+	}
+	if c.via, err = parseVia(c.Via); err != nil {
+		return err
+	}
+	return c.validate()
+}
+
+func offStates() (states []event.OffState) {
+	for s := event.OffSleeps; s < event.OffStates; s++ {
+		states = append(states, s)
+	}
+	return states
+}
+
+func parseVia(id string) (probe.Means, error) {
+	if id == "" {
+		return "", nil
+	}
+	via, err := probe.ParseMeans(id)
+	if err != nil {
+		return "", fmt.Errorf("--via: %w", err)
+	}
+	return via, nil
+}
+
+// Run watches until it is told to end.
+func (c *offcpuCmd) Run(s *streams) error {
+	return c.run(s, probe.ProfileOffCPU, func(o *probe.ProfileOptions) {
+		o.Least, o.States, o.Threads, o.KernelOnly, o.Via = c.Slower, c.states, c.KernelThreads, c.KernelOnly, c.via
+	})
+}
+
+// runqCmd tells waits for a CPU.
+type runqCmd struct {
+	profileFlags
+	Slower time.Duration `help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
+	Via    string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
+
+	via probe.Means
+}
+
+// Validate checks what the flags' types cannot say.
+func (c *runqCmd) Validate() (err error) {
+	if c.Slower <= 0 {
+		return errors.New("--slower: must be more than 0")
+	}
+	if c.via, err = parseVia(c.Via); err != nil {
+		return err
+	}
+	return c.validate()
+}
+
+// Run watches until it is told to end.
+func (c *runqCmd) Run(s *streams) error {
+	return c.run(s, probe.ProfileRunQ, func(o *probe.ProfileOptions) { o.Long, o.Via = c.Slower, c.via })
+}
+
+// profileMemory takes the place of memoryLimit: symbols and stacks need more.
+const profileMemory = 128 << 20
+
+// run profiles until it is told to end.
+func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.ProfileOptions)) error {
+	debug.SetMemoryLimit(profileMemory)
+	if done, err := f.describe(s, kind); done {
+		return err
+	}
+	o, scope, notes, err := f.options()
+	if err != nil {
+		return err
+	}
+	more(&o)
+	out, err := f.openOutput(s)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	var end *ending
+	if f.command == nil {
+		end = newEnding(out)
+		defer end.close()
+	}
+	session, err := openProfile(kind, o, f.MaxCost)
+	if err != nil {
+		return explain(err)
+	}
+	session.scope, session.notes = scope, notes
+	view := f.newView(out, session)
+	if f.command != nil {
+		return f.runCommand(s, session, view)
+	}
+	if end.asked.Load() {
+		return errors.Join(exitStatus(exitSignal+int(syscall.SIGINT)), session.close())
+	}
+	end.call(session.profile.Interrupt)
+	return errors.Join(f.watch(session, view, end), session.close())
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/symbol"
+)
+
+// profileNames names addresses and processes.
+type profileNames struct {
+	*names
+	resolver *symbol.Resolver
+	follows  bool            // only a command is profiled: its processes are learned of as they begin
+	learned  map[uint32]bool // in this interval, again
+	ended    uint64
+	modules  func() kernel.Modules
+}
+
+func newProfileNames(root string) *profileNames {
+	return &profileNames{
+		names: newNames(root), resolver: symbol.New(root, symbol.Options{}), learned: map[uint32]bool{},
+		modules: sync.OnceValue(func() kernel.Modules { return kernel.ReadModules(root) }),
+	}
+}
+
+// meet learns of a process while it lives.
+func (n *profileNames) meet(p *event.Process) {
+	switch p.Event {
+	case event.ProcessForked:
+		n.resolver.Forked(p.Parent, p.PID, p.At)
+		return
+	case event.ProcessExecuted:
+		n.resolver.Executed(p.PID, p.At)
+		if !n.follows {
+			return
+		}
+	}
+	if err := n.resolver.Learn(p.PID, monotonic()); errors.Is(err, os.ErrNotExist) {
+		n.ended++
+	}
+}
+
+func (n *profileNames) newInterval() { clear(n.learned) }
+
+// ProcessComm is the name of a process, and its cgroup.
+func (n *profileNames) ProcessComm(pid uint32) (comm, cgroup string) {
+	if pid == 0 {
+		return "", ""
+	}
+	p := n.Process(pid)
+	if !p.Known {
+		return "", ""
+	}
+	return p.Comm, p.Cgroup
+}
+
+// tracing are the beginnings of functions by which an event comes to us: no part of the story.
+var tracing = []string{"bpf_", "__bpf_", "__traceiter_", "perf_trace_", "trace_event_", "__perf_event", "perf_event_"}
+
+// KernelFrames names the addresses of a stack, innermost first. All but the first are where calls
+// return to, as names.Stack explains.
+func (n *profileNames) KernelFrames(addresses []uint64) []symbol.Frame {
+	symbols, err := n.symbols()
+	frames := make([]symbol.Frame, 0, len(addresses))
+	for i, address := range addresses {
+		at := address
+		if i > 0 {
+			at--
+		}
+		if err != nil {
+			frames = append(frames, symbol.KernelFrame("", 0, address))
+			continue
+		}
+		name, offset, ok := symbols.Lookup(at)
+		if !ok {
+			name, offset = "", 0
+		}
+		if len(frames) == 0 && isTracing(name) {
+			continue
+		}
+		if module := n.modules().Of(address); module != "" {
+			name += "\t[" + module + "]"
+		}
+		frames = append(frames, symbol.KernelFrame(name, offset, address))
+	}
+	return frames
+}
+
+func isTracing(name string) bool {
+	return slices.ContainsFunc(tracing, func(prefix string) bool { return len(name) > len(prefix) && name[:len(prefix)] == prefix })
+}
+
+// UserFrames names the addresses of a stack of a program, innermost first.
+func (n *profileNames) UserFrames(pid uint32, at uint64, addresses []uint64) []symbol.Frame {
+	frames := n.userFrames(pid, at, addresses)
+	if !slices.ContainsFunc(frames, func(f symbol.Frame) bool { return f.Kind == symbol.Unknown }) || n.learned[pid] {
+		return frames
+	}
+	// What is mapped since is not known yet.
+	n.learned[pid] = true
+	if n.resolver.Learn(pid, monotonic()) != nil {
+		return frames
+	}
+	return n.userFrames(pid, at, addresses)
+}
+
+func (n *profileNames) userFrames(pid uint32, at uint64, addresses []uint64) []symbol.Frame {
+	frames := make([]symbol.Frame, 0, len(addresses))
+	for i, address := range addresses {
+		if i > 0 {
+			address--
+		}
+		frames = append(frames, n.resolver.Resolve(pid, at, address))
+	}
+	return frames
+}

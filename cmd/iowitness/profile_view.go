@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/profile"
+	"github.com/iowitness/iowitness/scheduling"
+	"github.com/iowitness/iowitness/snapshot"
+	"github.com/iowitness/iowitness/view/flame"
+	"github.com/iowitness/iowitness/view/folded"
+	"github.com/iowitness/iowitness/view/json"
+	"github.com/iowitness/iowitness/view/pprof"
+	"github.com/iowitness/iowitness/view/text"
+)
+
+// profileView is where reports go.
+type profileView struct {
+	each    bool // shows each interval
+	options scheduling.Options
+	show    func(*scheduling.Report) error
+	end     func(*scheduling.Report) error
+}
+
+const callersShown = 3
+
+// describe prints what describes the documents, if that is asked for.
+func (f *profileFlags) describe(s *streams, kind probe.ProfileKind) (done bool, err error) {
+	switch {
+	case f.Schema:
+		return true, writeTo(f.Output, s, func(w io.Writer) error { return json.WriteSchedulingSchema(w, profileKinds[kind]) })
+	case f.Markdown:
+		return true, writeTo(f.Output, s, func(w io.Writer) error { return scheduling.WriteReference(w, profileKinds[kind]) })
+	}
+	return false, nil
+}
+
+// newView chooses: JSON, folded stacks, the live view on a terminal, or one report.
+func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
+	v := profileView{options: scheduling.Options{Top: f.Top, Callers: callersShown}, show: func(*scheduling.Report) error { return nil }}
+	terminal := text.Inspect(out, os.Getenv)
+	report := func(r *scheduling.Report) error { return text.Scheduling(out, r, terminal.Apply(text.Options{})) }
+	live := f.command == nil && f.For == 0
+	switch {
+	case f.Json:
+		write := func(r *scheduling.Report) error { return json.WriteScheduling(out, r) }
+		v.each = f.command == nil && (f.For == 0 || f.Interval > 0)
+		if v.show = write; !v.each {
+			v.end = write
+		}
+	case f.Folded:
+		v.end = func(r *scheduling.Report) error {
+			return folded.Write(out, r.Profile, folded.Options{Time: s.kind != probe.ProfileCPU})
+		}
+	case live && terminal.IsTerminal:
+		painter := text.NewLive(out, terminal, text.Options{})
+		v.each, v.show = true, painter.PaintScheduling
+		v.end = func(r *scheduling.Report) error {
+			if _, err := io.WriteString(out, "\n"); err != nil {
+				return err
+			}
+			return report(r)
+		}
+	default:
+		v.end = report
+	}
+	if f.Top < 0 {
+		v.options.Top = reportRows
+		if f.Json {
+			v.options.Top = 0
+		}
+	}
+	return v
+}
+
+// finish shows the report of the whole run, and writes the files that were asked for.
+func (f *profileFlags) finish(v profileView, r *scheduling.Report) error {
+	if v.end != nil {
+		if err := v.end(r); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	title := "iowitness " + string(r.Kind)
+	if r.Scope != "" {
+		title += ": " + r.Scope
+	}
+	if f.Flame != "" {
+		write := flame.WriteHTML
+		if filepath.Ext(f.Flame) == ".svg" {
+			write = flame.WriteSVG
+		}
+		if err := writeFile(f.Flame, func(w *os.File) error {
+			return write(w, r.Profile, flame.Options{Title: title, Count: r.Kind == profile.CPU})
+		}); err != nil {
+			return err
+		}
+	}
+	if f.Pprof != "" {
+		return writeFile(f.Pprof, func(w *os.File) error { return pprof.Write(w, r.Profile) })
+	}
+	return nil
+}
+
+// watch closes interval after interval, shows each in the live view, and all together at the end.
+func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) error {
+	defer end.after(f.For, f.MaxTime)()
+	if err := s.start(); err != nil {
+		return err
+	}
+	all := s.accumulator()
+	begin := s.opened
+	for !end.reached() && !s.guard.stopped {
+		for until := end.by(f.interval()); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
+			if err := s.gather(until); err != nil {
+				return err
+			}
+		}
+		one := s.accumulator()
+		start := begin
+		var err error
+		if !v.each {
+			begin, err = s.interval(start, all)
+		} else {
+			begin, err = s.interval(start, all, one)
+		}
+		if err != nil {
+			return err
+		}
+		if !v.each {
+			continue
+		}
+		r, err := s.report(one, start, begin, false, v.options)
+		if err != nil {
+			return err
+		}
+		if err := v.show(r); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	r, err := s.report(all, s.opened, begin, true, v.options)
+	if err != nil {
+		return err
+	}
+	if err := f.finish(v, r); err != nil {
+		return err
+	}
+	if s.guard.stopped {
+		return errTooCostly
+	}
+	return nil
+}
+
+// runCommand profiles a command from its start to its end, and then reports.
+func (f *profileFlags) runCommand(io *streams, s *profileSession, v profileView) error {
+	usage, err := f.follow(io, s, v)
+	if closed := s.close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return exitStatus(usage.ExitCode)
+}
+
+func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*snapshot.Usage, error) {
+	if err := s.start(); err != nil {
+		return nil, err
+	}
+	child, err := startChild(s.profile, f.command, *io)
+	if err != nil {
+		return nil, err
+	}
+	var ended atomic.Bool
+	go child.wait(func() {
+		ended.Store(true)
+		s.profile.Interrupt()
+	})
+	all := s.accumulator()
+	begin := child.started
+	for last := false; !last; {
+		for until := time.Now().Add(f.interval()); !ended.Load() && time.Now().Before(until); {
+			if err := s.gather(until); err != nil {
+				return nil, child.outlive(err)
+			}
+			if f.MaxTime > 0 && time.Since(child.started) > f.MaxTime && !s.guard.stopped {
+				if err := s.guard.stop(fmt.Sprintf("the command ran longer than --max-time (%v): detached, the rest of it is not told", f.MaxTime)); err != nil {
+					return nil, child.outlive(err)
+				}
+			}
+		}
+		last = ended.Load()
+		if begin, err = s.interval(begin, all); err != nil {
+			return nil, child.outlive(err)
+		}
+	}
+	<-child.ended
+	r, err := s.report(all, child.started, begin, true, v.options)
+	if err == nil {
+		r.Command = &child.usage
+		err = f.finish(v, r)
+	}
+	if err != nil && !isClosedPipe(err) {
+		fmt.Fprintf(io.err, "iowitness: %s\n", sentence(err))
+	}
+	return &child.usage, nil
+}
