@@ -110,7 +110,7 @@ func newErrorsGuard(w *probe.Calls, budget float64, always bool) *sideGuard {
 		if l == probe.LevelFull {
 			return "callers are told"
 		}
-		return "callers are not told, so that an error which went no further may be taken for the first"
+		return "callers are not told, and the function that is named first may be further out than that in which an error began"
 	}
 	return g.open(budget, always)
 }
