@@ -102,6 +102,19 @@ func newCallGuard(w probe.CallWitness, ratio uint32, budget float64, always bool
 	return g.open(budget, always)
 }
 
+// newErrorsGuard: without callers there is nothing cheaper.
+func newErrorsGuard(w *probe.Calls, budget float64, always bool) *sideGuard {
+	g := &sideGuard{witness: w, things: "failures", last: probe.LevelCounts, leanest: "without callers"}
+	g.shed = func(l probe.Level) error { return w.SetDetail(probe.Detail{Stacks: l == probe.LevelFull, Ratio: 1}) }
+	g.breaker.Words = func(l probe.Level) string {
+		if l == probe.LevelFull {
+			return "callers are told"
+		}
+		return "callers are not told, and the function that is named first may be further out than that in which an error began"
+	}
+	return g.open(budget, always)
+}
+
 func (g *sideGuard) announce(words string) {
 	g.said = append(g.said, words)
 	g.log.Warn(words)
