@@ -50,6 +50,10 @@ func samples() []any {
 		&Failure{Compat: true, Returns: 40, Inner: manyReturns(40)},
 		&Signal{Task: Task{7, 6, "a"}, Time: 4, Address: 0xdead, Stack: 8, Number: 11, Code: -6, TargetTID: 3, TargetPID: 2, Target: "b"},
 		&Death{Task: Task{7, 6, "a"}, Time: 4, Signal: 11, Dumped: true},
+		&Call{
+			Task: Task{7, 6, "a\x1b[2J"}, Start: 5, NS: 9, Inner: 2, Root: 3, Ret: ^uint64(4), Cgroup: 8, Function: 1, CPU: 2, Depth: 3, Missed: 4,
+			Out: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Stack: []uint64{9, 10},
+		},
 		&IOWait{TID: 3, PID: 2, Completed: 77, Sector: 8, Disk: 5, WaitNS: 1000},
 		&Process{PID: 3, Comm: "\x1b[2J", At: 77, Event: ProcessForked, Parent: 2},
 		&RunQWait{
@@ -101,6 +105,17 @@ func TestForeignAndShortRecordsAreRefused(t *testing.T) {
 	}
 }
 
+// mayShrink: these have room for a site, or for a stack, that need not be there.
+func mayShrink(record any) bool {
+	switch r := record.(type) {
+	case *Tally:
+		return r.Site == nil
+	case *Call:
+		return true
+	}
+	return false
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, record := range samples() {
 		f.Add(Encode(record))
@@ -114,7 +129,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, m, err := Decode(Encode(record))
-		if err != nil || m != n {
+		if err != nil || m != n && !mayShrink(record) || m > n {
 			t.Fatalf("%+v: %d bytes, then %d: %v", record, n, m, err)
 		}
 		if _, isIdentity := record.(*Identity); !isIdentity && !reflect.DeepEqual(again, record) {
