@@ -153,7 +153,7 @@ func (b *built) boot(ctx context.Context, o *options, k *kernels.Kernel, accel s
 		m := b.machine(k, module, others, o.cmdline)
 		m.Accel, m.Tools = accel, o.tools
 		if o.instructions {
-			m.Accel, m.Counted = "tcg", true
+			m.Accel, m.Counted, m.CPUs = "tcg", true, 1 // a second one never starts by that clock
 		}
 		if len(o.tools) > 0 {
 			m.MemMiB += 1024 // they may come with a compiler

@@ -27,7 +27,7 @@ type Machine struct {
 	CPUs    int
 	MemMiB  int
 	Accel   string   // "tcg" or "kvm"
-	Counted bool     // its clock counts its instructions: 1 ns each, whatever the host does beside
+	Counted bool     // its clock counts its instructions: 1 ns each, whatever the host does beside. It needs one CPU
 	Cmdline []string // added to the kernel's
 	Tools   []string // programs of this machine, beside those that tests always have
 	Disks   []Disk
