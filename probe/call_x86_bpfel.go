@@ -13,6 +13,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type callAnchor struct {
+	_  structs.HostLayout
+	At uint64
+}
+
 type callCallInput struct {
 	_           structs.HostLayout
 	Arg         [6]uint64
@@ -124,6 +129,7 @@ const (
 	callMapFollowed         = "followed"
 	callMapFrameHash        = "frame_hash"
 	callMapFrameStorage     = "frame_storage"
+	callMapFunctionSums     = "function_sums"
 	callMapKeptStacks       = "kept_stacks"
 	callMapLosses           = "losses"
 	callMapOuts             = "outs"
@@ -145,6 +151,7 @@ const (
 	callProgReturnKretprobe = "return_kretprobe"
 	callProgReturnMulti     = "return_multi"
 	callVarAliveUntil       = "alive_until"
+	callVarAnchor           = "anchor"
 	callVarAtReturn         = "at_return"
 	callVarBudget           = "budget"
 	callVarByCgroup         = "by_cgroup"
@@ -164,6 +171,7 @@ const (
 	callVarFilterSubsystem  = "filter_subsystem"
 	callVarFilterTgid       = "filter_tgid"
 	callVarGeneration       = "generation"
+	callVarHasKeys          = "has_keys"
 	callVarIncludeSelf      = "include_self"
 	callVarKeyWords         = "key_words"
 	callVarOnlyInside       = "only_inside"
@@ -180,6 +188,7 @@ const (
 	callVarTellsStacks      = "tells_stacks"
 	callVarV1Subsystems     = "v1_subsystems"
 	callVarWantedComm       = "wanted_comm"
+	callVarWantsArguments   = "wants_arguments"
 	callVarWantsComm        = "wants_comm"
 	callVarWithStacks       = "with_stacks"
 )
@@ -250,6 +259,7 @@ type callMapSpecs struct {
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	FrameHash      *ebpf.MapSpec `ebpf:"frame_hash"`
 	FrameStorage   *ebpf.MapSpec `ebpf:"frame_storage"`
+	FunctionSums   *ebpf.MapSpec `ebpf:"function_sums"`
 	KeptStacks     *ebpf.MapSpec `ebpf:"kept_stacks"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Outs           *ebpf.MapSpec `ebpf:"outs"`
@@ -265,6 +275,7 @@ type callMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type callVariableSpecs struct {
 	AliveUntil       *ebpf.VariableSpec `ebpf:"alive_until"`
+	Anchor           *ebpf.VariableSpec `ebpf:"anchor"`
 	AtReturn         *ebpf.VariableSpec `ebpf:"at_return"`
 	Budget           *ebpf.VariableSpec `ebpf:"budget"`
 	ByCgroup         *ebpf.VariableSpec `ebpf:"by_cgroup"`
@@ -284,6 +295,7 @@ type callVariableSpecs struct {
 	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
+	HasKeys          *ebpf.VariableSpec `ebpf:"has_keys"`
 	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
 	KeyWords         *ebpf.VariableSpec `ebpf:"key_words"`
 	OnlyInside       *ebpf.VariableSpec `ebpf:"only_inside"`
@@ -300,6 +312,7 @@ type callVariableSpecs struct {
 	TellsStacks      *ebpf.VariableSpec `ebpf:"tells_stacks"`
 	V1Subsystems     *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
+	WantsArguments   *ebpf.VariableSpec `ebpf:"wants_arguments"`
 	WantsComm        *ebpf.VariableSpec `ebpf:"wants_comm"`
 	WithStacks       *ebpf.VariableSpec `ebpf:"with_stacks"`
 }
@@ -330,6 +343,7 @@ type callMaps struct {
 	Followed       *ebpf.Map `ebpf:"followed"`
 	FrameHash      *ebpf.Map `ebpf:"frame_hash"`
 	FrameStorage   *ebpf.Map `ebpf:"frame_storage"`
+	FunctionSums   *ebpf.Map `ebpf:"function_sums"`
 	KeptStacks     *ebpf.Map `ebpf:"kept_stacks"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Outs           *ebpf.Map `ebpf:"outs"`
@@ -348,6 +362,7 @@ func (m *callMaps) Close() error {
 		m.Followed,
 		m.FrameHash,
 		m.FrameStorage,
+		m.FunctionSums,
 		m.KeptStacks,
 		m.Losses,
 		m.Outs,
@@ -364,6 +379,7 @@ func (m *callMaps) Close() error {
 // It can be passed to loadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callVariables struct {
 	AliveUntil       *ebpf.Variable `ebpf:"alive_until"`
+	Anchor           *ebpf.Variable `ebpf:"anchor"`
 	AtReturn         *ebpf.Variable `ebpf:"at_return"`
 	Budget           *ebpf.Variable `ebpf:"budget"`
 	ByCgroup         *ebpf.Variable `ebpf:"by_cgroup"`
@@ -383,6 +399,7 @@ type callVariables struct {
 	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
+	HasKeys          *ebpf.Variable `ebpf:"has_keys"`
 	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
 	KeyWords         *ebpf.Variable `ebpf:"key_words"`
 	OnlyInside       *ebpf.Variable `ebpf:"only_inside"`
@@ -399,6 +416,7 @@ type callVariables struct {
 	TellsStacks      *ebpf.Variable `ebpf:"tells_stacks"`
 	V1Subsystems     *ebpf.Variable `ebpf:"v1_subsystems"`
 	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
+	WantsArguments   *ebpf.Variable `ebpf:"wants_arguments"`
 	WantsComm        *ebpf.Variable `ebpf:"wants_comm"`
 	WithStacks       *ebpf.Variable `ebpf:"with_stacks"`
 }
