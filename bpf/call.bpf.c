@@ -65,7 +65,7 @@ int call_fentry(void *ctx)
 {
 	struct call_input in = {};
 
-	if (wants_arguments)
+	if (has_code)
 		bpf_probe_read_kernel(in.arg, sizeof(in.arg), ctx);
 	return enter_call(&in, own_function(), place_of(ctx));
 }

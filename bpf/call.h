@@ -20,7 +20,7 @@ const struct call_input *call_input_layout __attribute__((unused));
 const volatile __u32 out_bytes = 8;		/* of the fields of a call, a multiple of 8 */
 const volatile __u32 record_bytes = 0;		/* of a record with all that it has */
 const volatile __u32 key_words = 0;		/* of the fields, the first so many after their mask are keys */
-const volatile bool wants_arguments = false;	/* a filter or field may ask for them */
+const volatile bool has_code = false;		/* filters or fields: what they may ask for is put in */
 const volatile bool wants_comm = false;		/* a filter or field asks for it */
 const volatile bool has_keys = true;		/* sums are by more than the function */
 const volatile bool by_process = false;
@@ -372,7 +372,8 @@ SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
 		frames->depth = depth;
 		return 0;
 	}
-	put_input(in, id);
+	if (has_code)
+		put_input(in, id);
 	verdict = entry_body(in, out);
 	/* Read once, and last: what is done here is no part of the call. */
 	now = bpf_ktime_get_ns();
@@ -624,24 +625,24 @@ INLINE void end_call(void *ctx, struct call_input *in, struct thread_frames *fra
 SUBPROGRAM int leave_call(void *ctx, struct call_input *in, __u32 function, __u64 place)
 {
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
-	struct task_struct *task = this_task();
-	struct function_balance *sums = balance_of(function);
+	struct function_balance *sums;
 	__u32 thread = thread_key(id), open;
-	struct thread_frames *frames;
+	struct thread_frames *frames = find_frames(this_task(), thread);
 
-	if (!sums)
+	if (!frames || !frames->depth) /* no call of the thread is followed: the common case under a filter */
 		return 0;
-	frames = find_frames(task, thread);
-	if (!frames)
+	sums = balance_of(function);
+	if (!sums)
 		return 0;
 	open = find_open(frames, function, place);
 	if (!open) {
-		if (epoch && frames->depth)
+		if (epoch)
 			sums->strays++;
 		return 0;
 	}
 	drop_down_to(frames, thread, open, sums);
-	put_input(in, id);
+	if (has_code || has_keys || tells_calls)
+		put_input(in, id);
 	end_call(ctx, in, frames, sums, thread, now);
 	return 0;
 }

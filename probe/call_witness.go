@@ -187,7 +187,7 @@ func (w *Calls) configure(types *btf.Spec) error {
 	}
 	if err := setAll(w.spec, map[string]any{
 		"storage_by_hash": o.hash || !hasTaskStorage(types), "out_bytes": w.outBytes, "record_bytes": record, "key_words": o.KeyWords,
-		"wants_arguments": haveOwnCode(w.targets), "has_keys": w.keyed,
+		"has_code": haveOwnCode(w.targets), "has_keys": w.keyed,
 		"wants_comm": o.UsesComm, "by_process": o.By.Process, "by_thread": o.By.Thread, "by_cpu": o.By.CPU, "by_comm": o.By.Comm,
 		"by_cgroup": o.By.Cgroup, "by_stack": o.By.Stack, "sums_up": o.Sums, "tells_calls": o.Records, "tells_stacks": o.Stacks,
 		"slower_ns": uint64(max(o.Slower, 0)), "budget": o.Budget, "only_inside": o.Inside,

@@ -171,6 +171,7 @@ const (
 	callVarFilterSubsystem  = "filter_subsystem"
 	callVarFilterTgid       = "filter_tgid"
 	callVarGeneration       = "generation"
+	callVarHasCode          = "has_code"
 	callVarHasKeys          = "has_keys"
 	callVarIncludeSelf      = "include_self"
 	callVarKeyWords         = "key_words"
@@ -188,7 +189,6 @@ const (
 	callVarTellsStacks      = "tells_stacks"
 	callVarV1Subsystems     = "v1_subsystems"
 	callVarWantedComm       = "wanted_comm"
-	callVarWantsArguments   = "wants_arguments"
 	callVarWantsComm        = "wants_comm"
 	callVarWithStacks       = "with_stacks"
 )
@@ -295,6 +295,7 @@ type callVariableSpecs struct {
 	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
+	HasCode          *ebpf.VariableSpec `ebpf:"has_code"`
 	HasKeys          *ebpf.VariableSpec `ebpf:"has_keys"`
 	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
 	KeyWords         *ebpf.VariableSpec `ebpf:"key_words"`
@@ -312,7 +313,6 @@ type callVariableSpecs struct {
 	TellsStacks      *ebpf.VariableSpec `ebpf:"tells_stacks"`
 	V1Subsystems     *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
-	WantsArguments   *ebpf.VariableSpec `ebpf:"wants_arguments"`
 	WantsComm        *ebpf.VariableSpec `ebpf:"wants_comm"`
 	WithStacks       *ebpf.VariableSpec `ebpf:"with_stacks"`
 }
@@ -399,6 +399,7 @@ type callVariables struct {
 	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
+	HasCode          *ebpf.Variable `ebpf:"has_code"`
 	HasKeys          *ebpf.Variable `ebpf:"has_keys"`
 	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
 	KeyWords         *ebpf.Variable `ebpf:"key_words"`
@@ -416,7 +417,6 @@ type callVariables struct {
 	TellsStacks      *ebpf.Variable `ebpf:"tells_stacks"`
 	V1Subsystems     *ebpf.Variable `ebpf:"v1_subsystems"`
 	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
-	WantsArguments   *ebpf.Variable `ebpf:"wants_arguments"`
 	WantsComm        *ebpf.Variable `ebpf:"wants_comm"`
 	WithStacks       *ebpf.Variable `ebpf:"with_stacks"`
 }
