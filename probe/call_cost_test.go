@@ -161,7 +161,7 @@ func (c *contender) start(t *testing.T) (*running, error) {
 	}
 	perCall(t, 100)
 	programs := slices.Clone(w.programs)
-	for _, name := range multiPrograms {
+	for _, name := range []string{o.entryProgram(KprobeMulti), o.returnProgram(KprobeMulti)} {
 		if p := w.collection.Programs[name]; p != nil {
 			programs = append(programs, p)
 		}
