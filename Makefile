@@ -7,7 +7,7 @@ TOOL = $(GO) tool -modfile=tools/go.mod
 FUZZ ?= 30000
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
 
-.PHONY: all build run test unit lab lab-test lab-agreement fuzz lint generate check-generated bench clean
+.PHONY: all build run test unit lab lab-test lab-agreement lab-cost fuzz lint generate check-generated bench clean
 
 all: build
 
@@ -53,6 +53,15 @@ lab-agreement:
 	mkdir -p $(dir $(FACTS))
 	$(GO) run ./lab/run --quiet --timeout 90m --facts $(FACTS) $(foreach k,$(KERNEL),--kernel $(k)) --run '$(or $(RUN),^(TestMeansAgree|TestMeansAgreeAtOnce|TestMissedReturnsAreShown|TestFormatsOfThisKernel|TestFunctionsOfThisKernel)$$)' ./probe
 	$(GO) run ./lab/report -o docs/KERNELS.md -formats probe/testdata/formats $(FACTS)
+
+# What a call of a function costs under each means and other programs: writes docs/CALLCOST.md.
+COST_FACTS ?= bin/callcost.json
+lab-cost:
+	scripts/need lab
+	scripts/need bench
+	mkdir -p $(dir $(COST_FACTS))
+	$(GO) run ./lab/run --quiet --short --instructions --timeout 40m --facts $(COST_FACTS) $(foreach t,bpftrace funclatency perf,--tool $t) $(foreach k,$(or $(KERNEL),6.1 6.12),--kernel $(k)) --run '^TestACallCosts$$' ./probe
+	$(GO) run ./lab/report -calls docs/CALLCOST.md $(COST_FACTS)
 
 fuzz:
 	scripts/fuzz $(FUZZ)

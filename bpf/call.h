@@ -20,7 +20,9 @@ const struct call_input *call_input_layout __attribute__((unused));
 const volatile __u32 out_bytes = 8;		/* of the fields of a call, a multiple of 8 */
 const volatile __u32 record_bytes = 0;		/* of a record with all that it has */
 const volatile __u32 key_words = 0;		/* of the fields, the first so many after their mask are keys */
+const volatile bool has_code = false;		/* filters or fields: what they may ask for is put in */
 const volatile bool wants_comm = false;		/* a filter or field asks for it */
+const volatile bool has_keys = true;		/* sums are by more than the function */
 const volatile bool by_process = false;
 const volatile bool by_thread = false;
 const volatile bool by_cpu = false;
@@ -107,6 +109,14 @@ struct {
 	__type(key, struct call_key);
 	__type(value, struct call_sum);
 } call_sums SEC(".maps");
+
+/* Of whole functions, by number: in place of call_sums, if sums have no other key. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct call_sum);
+} function_sums SEC(".maps");
 
 /* By number of the function; the user side sets how many there are. */
 struct {
@@ -215,11 +225,15 @@ INLINE void *find_out(struct call_frame *frame, __u32 thread, __u32 depth)
 INLINE void *make_out(struct call_frame *frame, __u32 thread, __u32 depth)
 {
 	struct out_key key = { thread, depth };
-	__u32 zero = 0;
+	__u32 zero = 0, bytes = out_bytes;
 	void *empty;
+	int i;
 
-	if (out_bytes <= sizeof(frame->out)) {
-		__builtin_memset(frame->out, 0, sizeof(frame->out));
+	if (bytes <= sizeof(frame->out)) {
+#pragma unroll
+		for (i = 0; i < FRAME_WORDS; i++)
+			if (i * 8 < bytes)
+				*(volatile __u64 *)&frame->out[i] = 0;
 		return frame->out;
 	}
 	empty = bpf_map_lookup_elem(&empty_out, &zero);
@@ -294,18 +308,31 @@ INLINE void put_input(struct call_input *in, __u64 id)
 		bpf_get_current_comm(in->comm, sizeof(in->comm));
 }
 
+/* Gives a frame back that was taken for a call which is not measured. */
+INLINE void give_back(struct thread_frames *frames, __u32 thread, __u32 depth)
+{
+	drop_out(thread, depth);
+	frames->depth = depth;
+}
+
 SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
 {
-	struct task_struct *task = this_task();
-	__u64 id = bpf_get_current_pid_tgid(), now;
-	struct function_balance *sums = balance_of(function);
-	__u32 thread = thread_key(id), depth, root = 0;
+	struct function_balance *sums;
 	struct thread_frames *frames;
 	struct call_frame *frame;
+	struct task_struct *task;
+	__u32 thread, depth, root = 0;
+	__u64 id, now;
 	int verdict;
 	void *out;
 
-	if (!epoch || !sums || !is_wanted(task, id, id >> 32))
+	if (!epoch)
+		return 0;
+	task = this_task();
+	id = bpf_get_current_pid_tgid();
+	thread = thread_key(id);
+	sums = balance_of(function);
+	if (!sums || !is_wanted(task, id, id >> 32))
 		return 0;
 	if (only_inside)
 		root = is_root(function);
@@ -318,9 +345,6 @@ SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
 		sums->skipped++;
 		return 0;
 	}
-	now = bpf_ktime_get_ns();
-	if (!is_heard(now))
-		return 0;
 	frames = make_frames(task, thread);
 	if (!frames) {
 		lose(LOSS_FRAMES, 1, 0);
@@ -348,13 +372,15 @@ SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
 		frames->depth = depth;
 		return 0;
 	}
-	put_input(in, id);
+	if (has_code)
+		put_input(in, id);
 	verdict = entry_body(in, out);
-	if (verdict != WANTED) {
+	/* Read once, and last: what is done here is no part of the call. */
+	now = bpf_ktime_get_ns();
+	if (!is_heard(now) || verdict != WANTED) {
 		if (verdict == UNREADABLE)
 			sums->unreadable++;
-		drop_out(thread, depth);
-		frames->depth = depth;
+		give_back(frames, thread, depth);
 		return 0;
 	}
 	if (root) {
@@ -362,7 +388,7 @@ SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
 		frames->roots++;
 	}
 	sums->entries++;
-	frame->start = bpf_ktime_get_ns();
+	frame->start = now;
 	return 0;
 }
 
@@ -453,18 +479,26 @@ INLINE bool is_error(struct call_input *in)
 	return in->result_bytes && ret < 0 && ret >= -4095;
 }
 
-SUBPROGRAM int sum_up(void *ctx, struct ended_call *call, struct call_input *in, __u64 *out)
+INLINE struct call_sum *sum_of(void *ctx, struct ended_call *call, struct call_input *in, __u64 *out)
 {
 	struct call_key key = {};
 	struct call_sum *sum;
-	__u32 slot;
 
+	if (!has_keys)
+		return bpf_map_lookup_elem(&function_sums, &call->function);
 	put_key(&key, ctx, out, in, call->function);
 	sum = bpf_map_lookup_elem(&call_sums, &key);
-	if (!sum) {
-		bpf_map_update_elem(&call_sums, &key, &no_sum, BPF_NOEXIST);
-		sum = bpf_map_lookup_elem(&call_sums, &key);
-	}
+	if (sum)
+		return sum;
+	bpf_map_update_elem(&call_sums, &key, &no_sum, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&call_sums, &key);
+}
+
+SUBPROGRAM int sum_up(void *ctx, struct ended_call *call, struct call_input *in, __u64 *out)
+{
+	struct call_sum *sum = sum_of(ctx, call, in, out);
+	__u32 slot;
+
 	if (!sum) {
 		lose(LOSS_CALL_SUM, 1, call->ns);
 		return 0;
@@ -591,24 +625,24 @@ INLINE void end_call(void *ctx, struct call_input *in, struct thread_frames *fra
 SUBPROGRAM int leave_call(void *ctx, struct call_input *in, __u32 function, __u64 place)
 {
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
-	struct task_struct *task = this_task();
-	struct function_balance *sums = balance_of(function);
+	struct function_balance *sums;
 	__u32 thread = thread_key(id), open;
-	struct thread_frames *frames;
+	struct thread_frames *frames = find_frames(this_task(), thread);
 
-	if (!sums)
+	if (!frames || !frames->depth) /* no call of the thread is followed: the common case under a filter */
 		return 0;
-	frames = find_frames(task, thread);
-	if (!frames)
+	sums = balance_of(function);
+	if (!sums)
 		return 0;
 	open = find_open(frames, function, place);
 	if (!open) {
-		if (epoch && frames->depth)
+		if (epoch)
 			sums->strays++;
 		return 0;
 	}
 	drop_down_to(frames, thread, open, sums);
-	put_input(in, id);
+	if (has_code || has_keys || tells_calls)
+		put_input(in, id);
 	end_call(ctx, in, frames, sums, thread, now);
 	return 0;
 }

@@ -23,6 +23,9 @@ func (b CallBalance) UnderWay() uint64 { return less(b.Entries, b.Returns+b.Miss
 
 // Sums are all calls since the start, by key.
 func (w *Calls) Sums() (map[event.CallKey]*event.CallSum, error) {
+	if !w.keyed {
+		return w.functionSums()
+	}
 	sums := map[event.CallKey]*event.CallSum{}
 	var key callCallKey
 	var sum callCallSum
@@ -32,6 +35,21 @@ func (w *Calls) Sums() (map[event.CallKey]*event.CallSum, error) {
 	}
 	if err := all.Err(); err != nil {
 		return nil, fmt.Errorf("reading the sums of calls: %w", err)
+	}
+	return sums, nil
+}
+
+// functionSums are those of functions that have been called, where they have no other key.
+func (w *Calls) functionSums() (map[event.CallKey]*event.CallSum, error) {
+	sums := map[event.CallKey]*event.CallSum{}
+	for number := range w.targets {
+		var sum callCallSum
+		if err := w.collection.Maps["function_sums"].Lookup(uint32(number), &sum); err != nil {
+			return nil, fmt.Errorf("reading the sums of calls: %w", err)
+		}
+		if sum.Count > 0 {
+			sums[event.CallKey{Function: uint32(number)}] = callSum(&sum)
+		}
 	}
 	return sums, nil
 }

@@ -87,6 +87,7 @@ type Calls struct {
 	resolve  *link.Iter
 	epoch    uint32
 	gen      uint32
+	keyed    bool // sums are by more than the function
 	outBytes uint32
 	spec     *ebpf.CollectionSpec // of all programs, from which copies are made
 }
@@ -195,6 +196,7 @@ func (w *Calls) configure(types *btf.Spec) error {
 			w.outBytes = max(w.outBytes, uint32(t.Program.Size+7)&^7)
 		}
 	}
+	w.keyed = o.By != (CallBy{}) || o.KeyWords > 0
 	var layout *btf.Struct
 	if err := w.spec.Types.TypeByName("call_record", &layout); err != nil {
 		return err
@@ -213,6 +215,7 @@ func (w *Calls) configure(types *btf.Spec) error {
 	}
 	if err := setAll(w.spec, map[string]any{
 		"storage_by_hash": o.hash || !hasTaskStorage(types), "out_bytes": w.outBytes, "record_bytes": record, "key_words": o.KeyWords,
+		"has_code": haveOwnCode(w.targets), "has_keys": w.keyed,
 		"wants_comm": o.UsesComm, "by_process": o.By.Process, "by_thread": o.By.Thread, "by_cpu": o.By.CPU, "by_comm": o.By.Comm,
 		"by_cgroup": o.By.Cgroup, "by_stack": o.By.Stack, "sums_up": o.Sums, "tells_calls": o.Records, "tells_stacks": o.Stacks,
 		"slower_ns": uint64(max(o.Slower, 0)), "budget": o.Budget, "only_inside": o.Inside,
@@ -223,6 +226,9 @@ func (w *Calls) configure(types *btf.Spec) error {
 	}
 	w.spec.Maps["balances"].MaxEntries = uint32(max(len(w.targets), 1))
 	w.spec.Maps["roots"].MaxEntries = uint32(max(len(w.targets), 1))
+	if !w.keyed {
+		w.spec.Maps["function_sums"].MaxEntries = uint32(max(len(w.targets), 1))
+	}
 	w.spec.Maps["outs"].ValueSize, w.spec.Maps["empty_out"].ValueSize = w.outBytes, w.outBytes
 	if w.outBytes < frameBytes {
 		w.spec.Maps["outs"].ValueSize, w.spec.Maps["empty_out"].ValueSize = frameBytes, frameBytes

@@ -13,6 +13,11 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type callAnchor struct {
+	_  structs.HostLayout
+	At uint64
+}
+
 type callCallInput struct {
 	_           structs.HostLayout
 	Arg         [6]uint64
@@ -160,6 +165,7 @@ const (
 	callMapFollowed           = "followed"
 	callMapFrameHash          = "frame_hash"
 	callMapFrameStorage       = "frame_storage"
+	callMapFunctionSums       = "function_sums"
 	callMapKeptStacks         = "kept_stacks"
 	callMapLosses             = "losses"
 	callMapOuts               = "outs"
@@ -187,6 +193,7 @@ const (
 	callProgReturnKretprobe   = "return_kretprobe"
 	callProgReturnMulti       = "return_multi"
 	callVarAliveUntil         = "alive_until"
+	callVarAnchor             = "anchor"
 	callVarAtReturn           = "at_return"
 	callVarBudget             = "budget"
 	callVarByCgroup           = "by_cgroup"
@@ -208,6 +215,8 @@ const (
 	callVarFilterSubsystem    = "filter_subsystem"
 	callVarFilterTgid         = "filter_tgid"
 	callVarGeneration         = "generation"
+	callVarHasCode            = "has_code"
+	callVarHasKeys            = "has_keys"
 	callVarIncludeSelf        = "include_self"
 	callVarKeyWords           = "key_words"
 	callVarOnlyInside         = "only_inside"
@@ -305,6 +314,7 @@ type callMapSpecs struct {
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	FrameHash      *ebpf.MapSpec `ebpf:"frame_hash"`
 	FrameStorage   *ebpf.MapSpec `ebpf:"frame_storage"`
+	FunctionSums   *ebpf.MapSpec `ebpf:"function_sums"`
 	KeptStacks     *ebpf.MapSpec `ebpf:"kept_stacks"`
 	Losses         *ebpf.MapSpec `ebpf:"losses"`
 	Outs           *ebpf.MapSpec `ebpf:"outs"`
@@ -320,6 +330,7 @@ type callMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type callVariableSpecs struct {
 	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
+	Anchor             *ebpf.VariableSpec `ebpf:"anchor"`
 	AtReturn           *ebpf.VariableSpec `ebpf:"at_return"`
 	Budget             *ebpf.VariableSpec `ebpf:"budget"`
 	ByCgroup           *ebpf.VariableSpec `ebpf:"by_cgroup"`
@@ -341,6 +352,8 @@ type callVariableSpecs struct {
 	FilterSubsystem    *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
+	HasCode            *ebpf.VariableSpec `ebpf:"has_code"`
+	HasKeys            *ebpf.VariableSpec `ebpf:"has_keys"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	KeyWords           *ebpf.VariableSpec `ebpf:"key_words"`
 	OnlyInside         *ebpf.VariableSpec `ebpf:"only_inside"`
@@ -392,6 +405,7 @@ type callMaps struct {
 	Followed       *ebpf.Map `ebpf:"followed"`
 	FrameHash      *ebpf.Map `ebpf:"frame_hash"`
 	FrameStorage   *ebpf.Map `ebpf:"frame_storage"`
+	FunctionSums   *ebpf.Map `ebpf:"function_sums"`
 	KeptStacks     *ebpf.Map `ebpf:"kept_stacks"`
 	Losses         *ebpf.Map `ebpf:"losses"`
 	Outs           *ebpf.Map `ebpf:"outs"`
@@ -412,6 +426,7 @@ func (m *callMaps) Close() error {
 		m.Followed,
 		m.FrameHash,
 		m.FrameStorage,
+		m.FunctionSums,
 		m.KeptStacks,
 		m.Losses,
 		m.Outs,
@@ -428,6 +443,7 @@ func (m *callMaps) Close() error {
 // It can be passed to loadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callVariables struct {
 	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
+	Anchor             *ebpf.Variable `ebpf:"anchor"`
 	AtReturn           *ebpf.Variable `ebpf:"at_return"`
 	Budget             *ebpf.Variable `ebpf:"budget"`
 	ByCgroup           *ebpf.Variable `ebpf:"by_cgroup"`
@@ -449,6 +465,8 @@ type callVariables struct {
 	FilterSubsystem    *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.Variable `ebpf:"filter_tgid"`
 	Generation         *ebpf.Variable `ebpf:"generation"`
+	HasCode            *ebpf.Variable `ebpf:"has_code"`
+	HasKeys            *ebpf.Variable `ebpf:"has_keys"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	KeyWords           *ebpf.Variable `ebpf:"key_words"`
 	OnlyInside         *ebpf.Variable `ebpf:"only_inside"`

@@ -23,7 +23,7 @@ type Fact struct {
 type Kernel struct {
 	Line    string `json:"line"`    // such as "6.1"
 	Release string `json:"release"` // as uname -r tells it
-	Accel   string `json:"accel"`   // how the guest was run: "tcg" is emulation
+	Accel   string `json:"accel"`   // how the guest was run: "tcg" is emulation, "icount" one whose clock counts instructions
 	Facts   []Fact `json:"facts"`
 }
 
@@ -36,6 +36,7 @@ const (
 	KindMissed    = "missed"    // Missed
 	KindFloor     = "floor"     // Floor
 	KindFormat    = "format"    // Format
+	KindCallCost  = "callcost"  // CallCost
 )
 
 // Means is whether waits can be witnessed by a means.
@@ -115,6 +116,20 @@ type Missed struct {
 
 // Format is the format file of an event of the tracing file system.
 type Format struct{ Group, Event, Text string }
+
+// CallCost is what a call of a function costs while it is witnessed, by the clock of the thread that calls.
+type CallCost struct {
+	Tool  string // such as "iowitness fexit"
+	Load  string // what it is asked for
+	Order int    // in the tables
+	Why   string `json:",omitempty"` // it could not be measured
+
+	Bare   []float64 `json:",omitempty"` // ns of a call without it, of each round
+	Added  []float64 `json:",omitempty"` // ns that it adds
+	InBPF  float64   // ns a call within its BPF programs, by the kernel's statistics, whose own measurement is part of it; 0: it has none
+	Runs   float64   // of them, a call
+	Misses float64   // runs a call that the kernel skipped
+}
 
 // Real is how many waits the means did not see.
 func (m *Missed) Real() int64 { return int64(m.Switches) - int64(m.Waits) }

@@ -22,6 +22,7 @@ type kernel struct {
 	floors     []fact.Floor
 	functions  fact.Functions
 	formats    []fact.Format
+	callCosts  []fact.CallCost
 }
 
 func sorted(kernels []fact.Kernel) ([]kernel, error) {
@@ -40,6 +41,7 @@ func sorted(kernels []fact.Kernel) ([]kernel, error) {
 		slices.SortStableFunc(one.agreements, func(a, b fact.Agreement) int {
 			return cmp.Or(a.Order-b.Order, order(a.Via)-order(b.Via))
 		})
+		slices.SortStableFunc(one.callCosts, func(a, b fact.CallCost) int { return a.Order - b.Order })
 		all = append(all, one)
 	}
 	return all, nil
@@ -64,6 +66,8 @@ func (k *kernel) take(f fact.Fact) error {
 		return appended(&k.floors, f.Value)
 	case fact.KindFormat:
 		return appended(&k.formats, f.Value)
+	case fact.KindCallCost:
+		return appended(&k.callCosts, f.Value)
 	case fact.KindFunctions:
 		return json.Unmarshal(f.Value, &k.functions)
 	case fact.KindProgram:

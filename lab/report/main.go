@@ -3,6 +3,7 @@
 // Command report makes a document of what tests measured on the lab's kernels:
 //
 //	go run ./lab/report [-o docs/KERNELS.md] [-formats DIRECTORY] FACTS
+//	go run ./lab/report -calls docs/CALLCOST.md FACTS
 //
 // FACTS is what lab/run writes by --facts. It also prints the agreement of the means.
 package main
@@ -19,18 +20,19 @@ import (
 func main() {
 	out := flag.String("o", "", "file to write; standard output if none is given")
 	formats := flag.String("formats", "", "directory for the format files of events, by line of kernels")
+	calls := flag.String("calls", "", "file to write what a call costs to, and nothing else")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: report [-o FILE] FACTS")
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), *out, *formats); err != nil {
+	if err := run(flag.Arg(0), *out, *formats, *calls); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(facts, out, formats string) error {
+func run(facts, out, formats, calls string) error {
 	text, err := os.ReadFile(facts)
 	if err != nil {
 		return err
@@ -42,6 +44,9 @@ func run(facts, out, formats string) error {
 	measured, err := sorted(kernels)
 	if err != nil {
 		return err
+	}
+	if calls != "" {
+		return os.WriteFile(calls, []byte(callCost(measured)), 0o644)
 	}
 	if formats != "" {
 		if err := writeFormats(formats, measured); err != nil {

@@ -61,3 +61,24 @@ func TestAFactThatIsNoneIsAnError(t *testing.T) {
 		t.Error("taken")
 	}
 }
+
+// TestCostsOfACall: ratios are to the first means, and what could not be measured is told.
+func TestCostsOfACall(t *testing.T) {
+	all, err := sorted([]fact.Kernel{{Release: "6.1.0-x", Accel: "icount", Facts: []fact.Fact{
+		one(t, fact.KindCallCost, fact.CallCost{Tool: "other", Load: "sums", Order: 1, Bare: []float64{900}, Added: []float64{5000, 4000, 4500}}),
+		one(t, fact.KindCallCost, fact.CallCost{Tool: "iowitness fexit", Load: "sums", Bare: []float64{1003.7}, Added: []float64{1500}, InBPF: 1200, Runs: 2}),
+		one(t, fact.KindCallCost, fact.CallCost{Tool: "third", Load: "sums", Order: 2, Why: "no | room"}),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := callCost(all)
+	for _, part := range []string{
+		"takes 1,003 instructions", "| iowitness fexit | sums | 1,500 (1,500…1,500) | 1.00 × | 1,200 | 2.00 |",
+		"| other | sums | 4,500 (4,000…5,000) | 3.00 × | - | - |", "| third | sums | no / room |",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}

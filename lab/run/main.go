@@ -34,9 +34,10 @@ func (l *list) Set(s string) error {
 
 type options struct {
 	kernels, require, packages, cmdline list
+	tools                               list
 	run, skip, logs, facts              string
 	timeout                             time.Duration
-	quiet, short                        bool
+	quiet, short, instructions          bool
 }
 
 func main() {
@@ -44,6 +45,8 @@ func main() {
 	flag.Var(&o.kernels, "kernel", "line of kernels, such as 6.1; all lines if none is named")
 	flag.Var(&o.require, "require", "line that must be served: fail without it")
 	flag.Var(&o.cmdline, "cmdline", "words for the kernel's command line")
+	flag.Var(&o.tools, "tool", "program of this machine that tests run, beside those that guests always have")
+	flag.BoolVar(&o.instructions, "instructions", false, "emulate, with a clock that counts the guest's instructions: 1 ns each")
 	flag.StringVar(&o.run, "run", "", "only tests that match, as of go test")
 	flag.StringVar(&o.skip, "skip", "", "not the tests that match, as of go test")
 	flag.BoolVar(&o.short, "short", false, "smaller workloads, as of go test")
@@ -92,6 +95,9 @@ func run(ctx context.Context, o *options) (ok bool, err error) {
 	ok = true
 	var outcomes []outcome
 	for _, k := range found {
+		if o.instructions {
+			accel = "icount"
+		}
 		if accel == "" {
 			accel = vm.Accelerator(ctx, *built.machine(k, "", nil, nil))
 		}
@@ -145,7 +151,13 @@ func (b *built) boot(ctx context.Context, o *options, k *kernels.Kernel, accel s
 	began := time.Now()
 	for try := 0; try < 2; try++ {
 		m := b.machine(k, module, others, o.cmdline)
-		m.Accel = accel
+		m.Accel, m.Tools = accel, o.tools
+		if o.instructions {
+			m.Accel, m.Counted, m.CPUs = "tcg", true, 1 // a second one never starts by that clock
+		}
+		if len(o.tools) > 0 {
+			m.MemMiB += 1024 // they may come with a compiler
+		}
 		ctx, cancel := context.WithTimeout(ctx, o.timeout)
 		out := &prefixed{line: string(k.Line), to: os.Stdout, hold: o.quiet}
 		r.outcome, r.err = m.Run(ctx, out)

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cavaliergopher/cpio"
@@ -188,7 +189,7 @@ func (i *image) kernelModules(k *kernels.Kernel) error {
 	return nil
 }
 
-func (i *image) userland() error {
+func (i *image) userland(more []string) error {
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		return errors.New("busybox is not installed: the guests' shell")
@@ -196,7 +197,7 @@ func (i *image) userland() error {
 	if err := i.file("bin/busybox", busybox); err != nil {
 		return err
 	}
-	for _, name := range tools {
+	for _, name := range slices.Concat(tools, more) {
 		if file, err := lookTool(name); err == nil {
 			if err := i.program(file); err != nil {
 				return err
@@ -238,7 +239,7 @@ func writeImage(w io.Writer, m *Machine) error {
 		return err
 	}
 	steps := []error{
-		i.file("init", m.Init), i.userland(), i.kernelModules(m.Kernel), i.bytes(PlanPath, 0o644, plan),
+		i.file("init", m.Init), i.userland(m.Tools), i.kernelModules(m.Kernel), i.bytes(PlanPath, 0o644, plan),
 	}
 	for name, from := range m.Files {
 		info, err := os.Stat(from)

@@ -27,7 +27,9 @@ type Machine struct {
 	CPUs    int
 	MemMiB  int
 	Accel   string   // "tcg" or "kvm"
+	Counted bool     // its clock counts its instructions: 1 ns each, whatever the host does beside. It needs one CPU
 	Cmdline []string // added to the kernel's
+	Tools   []string // programs of this machine, beside those that tests always have
 	Disks   []Disk
 	Init    string            // file of the program in lab/guest, linked statically
 	Files   map[string]string // further files and directories: path in the guest to path here
@@ -130,6 +132,9 @@ func (m *Machine) prepare(dir string) ([]string, error) {
 		"-kernel", m.Kernel.Image(), "-initrd", initrd, "-append", strings.Join(cmdline, " "),
 		"-serial", "file:" + filepath.Join(dir, "kernel.log"),
 		"-chardev", "file,id=tests,path=/dev/fd/3", "-serial", "chardev:tests",
+	}
+	if m.Counted {
+		args = append(args, "-icount", "shift=0")
 	}
 	for i, d := range m.Disks {
 		file := filepath.Join(dir, d.Serial+".img")
