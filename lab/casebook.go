@@ -41,6 +41,7 @@ func rewrite(t *Truth, a []string) error {
 	}
 	defer unix.Close(fd)
 	b := aligned(4096)
+	b[0] = 1 // a buffer that was never written to is the kernel's page of zeros
 	return t.repeat(fmt.Sprint(blocks*times), func(i int) error {
 		_, err := unix.Pwrite(fd, b, int64(i%blocks)*2*4096)
 		return err
