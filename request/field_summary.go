@@ -25,7 +25,7 @@ var SummaryFields = []Info{
 	{ID: "findings", Kind: snapshot.List, Help: "What the figures of a device speak for. It is evidence and no verdict."},
 	{ID: "victim", Kind: snapshot.Object, Nullable: true, Help: "Who shared disks with a process while it was slow, and only then; null: --victim was not given."},
 	{ID: "repeats", Kind: snapshot.List, Nullable: true, Help: "Who used the same blocks again and again, by falling requests; null: requests were not looked at one by one, see --repeats."},
-	{ID: "repeats_missed", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "By so much each count of repeats may be too low, for want of room."},
+	{ID: "repeats_missed", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "By so much each count of repeats may be too low, for want of room or because requests were lost."},
 	{ID: "folded", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "Requests whose process, cgroup and file are not told apart for want of room."},
 	{ID: "losses", Kind: snapshot.Object, Help: "Requests as they came and went."},
 	{ID: "notes", Kind: snapshot.List, Help: "Sentences about what could not be witnessed."},

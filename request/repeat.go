@@ -25,7 +25,7 @@ type Repeats struct {
 	files  map[repeater]event.File
 	totals map[repeater]uint64
 	disks  map[trackKey]uint64
-	Missed uint64 // by so much each count may be too low
+	Missed uint64 // by so much each count may be too low; requests that were lost are for the caller to add
 }
 
 // repeater is whose requests are looked at together: of one kind, to a disk, by a process, for a file.

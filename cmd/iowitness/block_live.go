@@ -246,6 +246,9 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 	for _, l := range losses {
 		if l.Count > 0 && !l.Harmless {
 			lost = append(lost, fmt.Sprintf("%d %s", l.Count, l.Title))
+			if r.repeats != nil {
+				r.repeats.Missed += l.Count // any of them may have gone to the same blocks
+			}
 		}
 	}
 	if r.sums == nil {
