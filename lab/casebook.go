@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"time"
 	"unsafe"
 
@@ -233,7 +232,8 @@ func database(t *Truth, a []string) error {
 	return nil
 }
 
-// messages sends over one connection, and times each call by its own clock: in Calls are "small" and "large".
+// messages sends over one connection, each once the one before was received, so that no call waits for room;
+// it times each by its own clock: in Calls are "small" and "large".
 func messages(t *Truth, a []string) error {
 	runtime.LockOSThread()
 	var n [3]int
@@ -251,13 +251,16 @@ func messages(t *Truth, a []string) error {
 		return err
 	}
 	defer listener.Close()
-	var received sync.WaitGroup
-	received.Go(func() {
-		if c, err := listener.Accept(); err == nil {
-			_, _ = io.Copy(io.Discard, c)
-			c.Close()
+	received := make(chan error, 1)
+	go func() {
+		c, err := listener.Accept()
+		for i := 0; i < 2*n[0] && err == nil; i++ {
+			if _, err = io.CopyN(io.Discard, c, int64(n[1+i%2])); err == nil {
+				_, err = c.Write([]byte{1})
+			}
 		}
-	})
+		received <- err
+	}()
 	conn, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		return err
@@ -266,22 +269,23 @@ func messages(t *Truth, a []string) error {
 	if err != nil {
 		return err
 	}
+	defer file.Close()
 	conn.Close()
 	f := &calledFile{fd: file.Fd(), buffer: make([]byte, max(n[1], n[2])), calls: map[string]*Calls{}}
 	t.Calls = f.calls
-	for range n[0] {
-		for kind, size := range map[string]int{"small": n[1], "large": n[2]} {
-			sent, err := f.call(kind, unix.SYS_WRITE, f.fd, uintptr(unsafe.Pointer(&f.buffer[0])), uintptr(size), 0)
-			if err != nil {
-				return err
-			}
-			if int(sent) != size {
-				return io.ErrShortWrite
-			}
-			f.calls[kind].Bytes += int(sent)
+	for i := range 2 * n[0] {
+		kind, size := []string{"small", "large"}[i%2], n[1+i%2]
+		sent, err := f.call(kind, unix.SYS_WRITE, f.fd, uintptr(unsafe.Pointer(&f.buffer[0])), uintptr(size), 0)
+		if err != nil {
+			return err
+		}
+		if int(sent) != size {
+			return io.ErrShortWrite
+		}
+		f.calls[kind].Bytes += size
+		if _, err := unix.Read(int(f.fd), make([]byte, 1)); err != nil {
+			return err
 		}
 	}
-	file.Close()
-	received.Wait()
-	return nil
+	return <-received
 }
