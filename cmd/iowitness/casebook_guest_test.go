@@ -204,7 +204,7 @@ func TestLoadIsHighThoughAllIsWell(t *testing.T) {
 	const threads = 24
 	device := lab.NullBlk(t, 200*time.Millisecond)
 	lab.Module(t, "iw_reader", "disk="+device.Path, fmt.Sprintf("threads=%d", threads))
-	doc := witness(t, nil, "--for", "10s", "--by", "cause,device")
+	doc := witness(t, nil, "--for", "10s", "--max-cost", "0", "--by", "cause,device")
 	var reads uint64
 	for _, w := range doc.Waits {
 		if w.Device == device.Name && w.Cause == "page_cache_read" {
@@ -215,7 +215,7 @@ func TestLoadIsHighThoughAllIsWell(t *testing.T) {
 	if want := 0.9 * threads * float64(doc.WallNS); float64(reads) < want || float64(reads) > 1.02*threads*float64(doc.WallNS) {
 		t.Errorf("%d threads waited %.1f s in %.1f s: %+v", threads, float64(reads)/1e9, float64(doc.WallNS)/1e9, doc.Waits)
 	}
-	who := witness(t, nil, "--for", "3s")
+	who := witness(t, nil, "--for", "3s", "--max-cost", "0")
 	named := 0
 	for _, w := range who.Waits {
 		if strings.Contains(w.Comm, "iw_reader") {
@@ -236,7 +236,7 @@ func TestLoadIsHighThoughAllIsWell(t *testing.T) {
 			Busy *float64 `json:"busy_percent"`
 		}
 	}
-	r := runIt(t, "cpu", "--event", "cpu-clock", "--for", "5s", "--json")
+	r := runIt(t, "cpu", "--event", "cpu-clock", "--for", "5s", "--max-cost", "0", "--json")
 	if err := json.Unmarshal([]byte(r.out), &cpu); err != nil || len(cpu.CPUs) == 0 {
 		t.Fatalf("%v: %+v", err, r)
 	}
@@ -250,7 +250,7 @@ func TestLoadIsHighThoughAllIsWell(t *testing.T) {
 		TotalNS uint64 `json:"total_ns"`
 		WallNS  uint64 `json:"wall_ns"`
 	}
-	r = runIt(t, "runq", "--for", "5s", "--json")
+	r = runIt(t, "runq", "--for", "5s", "--max-cost", "0", "--json")
 	if err := json.Unmarshal([]byte(r.out), &runq); err != nil || runq.WallNS == 0 {
 		t.Fatalf("%v: %+v", err, r)
 	}
