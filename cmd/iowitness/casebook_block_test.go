@@ -157,3 +157,16 @@ func TestTwoFileSystemsUnderOneLoad(t *testing.T) {
 		t.Errorf("compared: %+v", doc.Compared.SyncParts)
 	}
 }
+
+// TestARecordingTellsRepeats: what was recorded elsewhere says so, too.
+func TestARecordingTellsRepeats(t *testing.T) {
+	var events strings.Builder
+	for i := range 120 {
+		at := fmt.Sprintf("%d.%06d", 1+i/10, i%10*10000)
+		fmt.Fprintf(&events, "db 7 [000] %s: block:block_rq_issue: 8,0 W 4096 () %d + 8 [db]\n", at, 100+i%2*64)
+		fmt.Fprintf(&events, "swapper 0 [000] %s5: block:block_rq_complete: 8,0 W () %d + 8 [0]\n", at[:len(at)-1], 100+i%2*64)
+	}
+	if _, summary := imported(t, events.String()); !strings.Contains(strings.Join(strings.Fields(summary), " "), "8:0: db (pid 7) wrote the same 2 places (8.00 KiB in all) 60 times each: 100.0% of the writes of the disk") {
+		t.Errorf("%s", summary)
+	}
+}
