@@ -146,6 +146,7 @@ func TestRouteLookupWithinARP(t *testing.T) {
 	if r.status != exitOK {
 		t.Fatalf("%+v", r)
 	}
+	t.Logf("%s", r.err)
 	asked := 0
 	for line := range strings.Lines(readFile(t, out)) {
 		var root callTree
