@@ -29,6 +29,7 @@ static int iw_reader_thread(void *number)
 	loff_t begin = (loff_t)(unsigned long)number << 22, at = begin;
 	char *buffer = kmalloc(PAGE_SIZE, GFP_KERNEL);
 
+	msleep_interruptible(17 * (unsigned long)number); /* not all at the same time */
 	while (!kthread_should_stop()) {
 		loff_t pos = at;
 
