@@ -22,6 +22,7 @@ MODULE_PARM_DESC(threads, "that read, 64 at most");
 
 static struct task_struct *readers[MOST];
 static struct file *file;
+static bool ending; /* so that all end at once, not one after the other */
 
 static int iw_reader_thread(void *number)
 {
@@ -29,10 +30,14 @@ static int iw_reader_thread(void *number)
 	loff_t begin = (loff_t)(unsigned long)number << 22, at = begin;
 	char *buffer = kmalloc(PAGE_SIZE, GFP_KERNEL);
 
-	msleep_interruptible(17 * (unsigned long)number); /* not all at the same time */
+	msleep_interruptible(40 * (unsigned long)number); /* not all at the same time */
 	while (!kthread_should_stop()) {
 		loff_t pos = at;
 
+		if (READ_ONCE(ending)) {
+			msleep_interruptible(10);
+			continue;
+		}
 		if (!buffer || kernel_read(file, buffer, PAGE_SIZE, &pos) <= 0)
 			msleep_interruptible(100);
 		invalidate_mapping_pages(file->f_mapping, at >> PAGE_SHIFT, at >> PAGE_SHIFT);
@@ -48,6 +53,7 @@ static void iw_reader_end(void)
 {
 	unsigned int i;
 
+	WRITE_ONCE(ending, true);
 	for (i = 0; i < MOST; i++)
 		if (readers[i])
 			kthread_stop(readers[i]);
