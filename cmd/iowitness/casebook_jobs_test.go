@@ -34,14 +34,14 @@ func largestOf(doc *profileDoc, names []string) (most uint64) {
 // page tables, which a process gets as a copy and a thread does not.
 func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	lab.NeedRoot(t)
-	mib := "256"
+	mib, frequency := "256", "997"
 	if lab.Guest() {
-		mib = "32"
+		mib, frequency = "32", "199"
 	}
 	var told, why [2]uint64
 	var truths [2]lab.Truth
 	for i, kind := range []string{"thread", "process"} {
-		doc, truth := profileOf(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", mib}}, "cpu", "--event", "cpu-clock", "--frequency", "997", "--top", "0", "--max-cost", "0")
+		doc, truth := profileOf(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", mib}}, "cpu", "--event", "cpu-clock", "--frequency", frequency, "--top", "0", "--max-cost", "0")
 		truths[i], why[i] = truth, largestOf(&doc, copiesPageTables)
 		for _, p := range doc.Processes {
 			if strings.Contains(p.Comm, "iowitness") { // children have its name
@@ -158,7 +158,7 @@ func TestCopyingByCallsOrMappings(t *testing.T) {
 				lab.DropCaches(t)
 				cmd, truthFile := command(t, lab.Workload{Name: "copy", Args: []string{from, to, how, fmt.Sprint(size)}})
 				calls := watchFS(t, dir)
-				doc := witness(t, cmd, "--by", "cause")
+				doc := witness(t, cmd, "--by", "cause", "--max-cost", "0")
 				truth := lab.ReadTruth(t, truthFile)
 				counted := calls.end()
 				sys[name] = doc.Command.SysNS
