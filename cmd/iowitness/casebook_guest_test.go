@@ -36,16 +36,17 @@ func funcAround(t *testing.T, w lab.Workload, args ...string) (callsDocument, la
 // filter wants only.
 func TestMessagesOfMoreThanAKiB(t *testing.T) {
 	needProbes(t)
-	d, truth := funcAround(t, lab.Workload{Name: "messages", Args: []string{"300", "1024", "65536"}}, "tcp_sendmsg", "--where", "size > 1024", "--hist", "--by", "size")
+	d, truth := funcAround(t, lab.Workload{Name: "messages", Args: []string{"100", "1024", "524288"}}, "tcp_sendmsg", "--where", "size > 1024", "--hist", "--by", "size")
 	own := truth.Calls["large"]
-	if len(d.Rows) != 1 || d.Rows[0].Count != uint64(own.Count) || d.Rows[0].Keys["size"] != "65536" || truth.Calls["small"].Count != own.Count {
+	if len(d.Rows) != 1 || d.Rows[0].Count != uint64(own.Count) || d.Rows[0].Keys["size"] != "524288" || truth.Calls["small"].Count != own.Count {
 		t.Fatalf("%+v, by the sender %+v", d.Rows, own)
 	}
 	row := d.Rows[0]
 	each, ownEach := row.TotalNS/row.Count, uint64(own.Total)/uint64(own.Count)
 	t.Logf("%d calls of %d ns, by the sender's clock %d ns; %s", row.Count, each, ownEach, d.Means)
-	// The sender's clock has the way into the kernel and out of it, too, and an emulated machine's probes.
-	if row.TotalNS > uint64(own.Total) || row.MaxNS > uint64(own.Max) || ownEach-each > max(ownEach/20, 50_000) {
+	// The sender's clock has the way into the kernel and out of it, too, and the probes: messages are so large
+	// that this is little even on an emulated machine.
+	if row.TotalNS > uint64(own.Total) || row.MaxNS > uint64(own.Max) || ownEach-each > max(ownEach/20, 1000) {
 		t.Errorf("told %d ns each, at most %d, by the sender %d, at most %d", each, row.MaxNS, ownEach, own.Max)
 	}
 	var slots uint64
