@@ -30,6 +30,9 @@ enum record_kind {
 	RECORD_PROCESS = 8,	/* a process is seen for the first time, is made, or begins another program */
 	RECORD_RUNQ = 9,	/* a long wait for a CPU, and what ran there meanwhile */
 	RECORD_CALL = 10,	/* a call of a kernel function that has returned */
+	RECORD_FAILED = 11,	/* a system call that has failed, with the errors within it */
+	RECORD_SIGNAL = 12,	/* a signal that ends its receiver; its head names the sender */
+	RECORD_DEATH = 13,	/* a thread that has ended by a signal */
 };
 
 struct record_head {
@@ -489,6 +492,66 @@ struct call_record {
 	__u32 out_bytes;
 	__u32 frames;
 	__u32 missed;		/* calls within it that returned unseen */
+};
+
+/* A function that has returned within a system call. */
+struct error_return {
+	__u64 place;		/* of its call on the stack: a higher one is further out */
+	__u64 ret;		/* as 64 bits */
+	__u64 stack;		/* its callers: the key of the frames; 0: not known */
+	__u32 function;
+	__u32 failed;		/* it returned -1 to -4095 */
+};
+
+#define ERROR_RETURNS 32
+#define SYSCALL_PATH 256	/* longer ones are cut */
+
+struct failed_record {
+	struct record_head head;
+	__u64 start;		/* CLOCK_MONOTONIC */
+	__u64 end;
+	__u64 ret;
+	__u64 cgroup;
+	__u64 arg[CALL_ARGS];
+	__u32 number;
+	__u32 compat;		/* a call of a 32-bit program, which has numbers of its own */
+	__u32 returns;		/* noted in all; the last ERROR_RETURNS are told, at their number modulo that */
+	__u32 cpu;
+	__u32 has_path[2];
+	char path[2][SYSCALL_PATH];
+	struct error_return inner[ERROR_RETURNS];
+};
+
+struct signal_record {
+	struct record_head head;
+	__u64 time;		/* CLOCK_MONOTONIC */
+	__u64 address;		/* of a fault; of other signals anything */
+	__u64 stack;		/* of the sender; 0: not known */
+	__u32 number;
+	__s32 code;		/* si_code */
+	__u32 target_tid;
+	__u32 target_tgid;
+	char target_comm[COMM_BYTES];
+};
+
+struct death_record {
+	struct record_head head;
+	__u64 time;		/* CLOCK_MONOTONIC */
+	__u32 signal;
+	__u32 dumped;		/* it left a core */
+};
+
+/* System calls that failed are summed up by: */
+struct failed_key {
+	__u32 number;
+	__u32 compat;
+	__u32 error;		/* errno */
+	__u32 pad;
+};
+
+struct failed_sum {
+	__u64 count;
+	__u64 ns;
 };
 
 struct file_record {

@@ -3,7 +3,7 @@
  * The witness of function calls. The user side loads a copy of entry and return for
  * each function, with the function's number and its filter in it, or one for all.
  */
-#include "call.h"
+#include "errors.h"
 #include "resolve.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -77,6 +77,15 @@ int return_fexit(void *ctx)
 	return see_return(ctx, &in, own_function(), place_of(ctx));
 }
 
+SEC("fexit")
+int error_fexit(void *ctx)
+{
+	struct call_input in = { .result_bytes = own_result_bytes() };
+
+	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
+	return see_error(ctx, &in, own_function(), place_of(ctx));
+}
+
 INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
 {
 	in->arg[0] = regs->di;
@@ -117,6 +126,15 @@ int return_kretprobe(struct pt_regs *regs)
 	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
 }
 
+SEC("kretprobe")
+int error_kretprobe(struct pt_regs *regs)
+{
+	struct call_input in = { .result_bytes = own_result_bytes() };
+
+	in.ret = regs->ax;
+	return see_error(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+}
+
 /* All functions at once: the cookie has the number, and above it the bytes of the result. */
 #define COOKIE_RESULT_BIT 32
 
@@ -149,6 +167,36 @@ int return_multi(struct pt_regs *regs)
 	return see_return(regs, &in, cookie, regs->sp - RETURN_BYTES);
 }
 
+SEC("kretprobe.multi")
+int error_multi(struct pt_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
+
+	in.ret = regs->ax;
+	return see_error(regs, &in, cookie, regs->sp - RETURN_BYTES);
+}
+
+SEC("raw_tp/sys_enter")
+int error_enter(struct bpf_raw_tracepoint_args *ctx)
+{
+	return begin_syscall((void *)ctx->args[0], ctx->args[1]);
+}
+
+SEC("raw_tp/sys_exit")
+int error_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	return end_syscall(ctx->args[1]);
+}
+
+SEC("raw_tp/signal_generate")
+int error_signal(struct bpf_raw_tracepoint_args *ctx)
+{
+	if (ctx->args[4]) /* it was not delivered: ignored, or pending already */
+		return 0;
+	return tell_signal(ctx, ctx->args[0], (void *)ctx->args[1], (void *)ctx->args[2]);
+}
+
 SEC("raw_tp/sched_process_fork")
 int call_fork(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -162,8 +210,12 @@ int call_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
+	if (tells_errors) {
+		tell_death((void *)ctx->args[0]);
+		drop_errors();
+	}
 	if (filter_follow)
-		bpf_map_delete_elem(&followed, &tid);
+		unfollow_ended((void *)ctx->args[0], bpf_get_current_pid_tgid());
 	if (storage_by_hash)
 		bpf_map_delete_elem(&frame_hash, &tid);
 	return 0;

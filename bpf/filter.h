@@ -41,6 +41,20 @@ INLINE void follow_child(__u32 parent, __u32 child)
 		lose(LOSS_FOLLOW_FULL, 1, 0);
 }
 
+/*
+ * A thread that is not the first and calls execve takes over the id of the first, which
+ * has ended by then: that one is followed until all threads of the process have ended.
+ */
+INLINE void unfollow_ended(struct task_struct *task, __u64 id)
+{
+	__u32 tid = id, tgid = id >> 32;
+
+	if (tid != tgid)
+		bpf_map_delete_elem(&followed, &tid);
+	if (!BPF_CORE_READ(task, signal, live.counter))
+		bpf_map_delete_elem(&followed, &tgid);
+}
+
 INLINE bool comm_is_wanted(struct task_struct *task)
 {
 	char comm[COMM_BYTES] = {};

@@ -225,10 +225,38 @@ struct thread_info {
 	__u32 status;
 };
 
+struct k_sigaction {
+	void *sa;		/* begins with the handler */
+};
+
+struct signal_struct {
+	struct {
+		int counter;
+	} live;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
+union __sifields {
+	int _pad;
+};
+
+struct kernel_siginfo {
+	int si_signo;
+	int si_errno;
+	int si_code;
+	union __sifields _sifields;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
+	int exit_code;
+	struct signal_struct *signal;
+	struct sighand_struct *sighand;
 	int on_cpu;
 	int pid;
 	int tgid;

@@ -28,6 +28,9 @@ const (
 	KindProcess  Kind = 8
 	KindRunQ     Kind = 9
 	KindCall     Kind = 10
+	KindFailure  Kind = 11
+	KindSignal   Kind = 12
+	KindDeath    Kind = 13
 )
 
 // Sizes of the fixed arrays of bpf/abi.h.
@@ -350,6 +353,9 @@ var (
 	ioKeySize      = size(func(c *codec) { c.ioKey(new(IOKey)) })
 	ioSumSize      = size(func(c *codec) { c.ioSum(new(IOSum)) })
 	callSize       = headSize + size(func(c *codec) { c.call(new(Call)) })
+	failureSize    = headSize + size(func(c *codec) { c.failure(new(Failure)) })
+	signalSize     = headSize + size(func(c *codec) { c.signal(new(Signal)) })
+	deathSize      = headSize + size(func(c *codec) { c.death(new(Death)) })
 )
 
 // size is the size that a record of this kind must have; 0: there is no such kind.
@@ -369,6 +375,12 @@ func (h *Head) size() int {
 		return ioSize
 	case h.Kind == KindIOWait:
 		return ioWaitSize
+	case h.Kind == KindFailure:
+		return failureSize
+	case h.Kind == KindSignal:
+		return signalSize
+	case h.Kind == KindDeath:
+		return deathSize
 	case h.Kind == KindCall && int(h.Size) >= callSize && h.Size <= maxCallSize:
 		return int(h.Size)
 	case h.Kind == KindProcess:
@@ -380,7 +392,7 @@ func (h *Head) size() int {
 }
 
 // Decode reads one record from the start of b: a *Wait, *Identity, *File, *Tally
-// (exited or not), *IO, *IOWait, *Process, *RunQWait or *Call. It returns the record's size. A record of another version,
+// (exited or not), *IO, *IOWait, *Process, *RunQWait, *Call, *Failure, *Signal or *Death. It returns the record's size. A record of another version,
 // kind or size than expected is refused with an error that wraps ErrRecord.
 func Decode(b []byte) (record any, n int, err error) {
 	if len(b) < headSize {
@@ -430,6 +442,18 @@ func Decode(b []byte) (record any, n int, err error) {
 		k := &Call{Task: Task{TID: h.TID, PID: h.PID, Comm: h.Comm}}
 		c.call(k)
 		return k, want, nil
+	case KindFailure:
+		f := &Failure{Task: Task{TID: h.TID, PID: h.PID, Comm: h.Comm}}
+		c.failure(f)
+		return f, want, nil
+	case KindSignal:
+		s := &Signal{Task: Task{TID: h.TID, PID: h.PID, Comm: h.Comm}}
+		c.signal(s)
+		return s, want, nil
+	case KindDeath:
+		d := &Death{Task: Task{TID: h.TID, PID: h.PID, Comm: h.Comm}}
+		c.death(d)
+		return d, want, nil
 	default:
 		t := &Tally{Exited: h.Kind == KindExit}
 		c.tally(t)
@@ -467,6 +491,15 @@ func Encode(record any) []byte {
 	case *Call:
 		h = Head{Kind: KindCall, Size: uint32(callSize + len(r.Out) + 8*len(r.Stack)), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		body = func(c *codec) { c.call(r) }
+	case *Failure:
+		h = Head{Kind: KindFailure, Size: uint32(failureSize), TID: r.TID, PID: r.PID, Comm: r.Comm}
+		body = func(c *codec) { c.failure(r) }
+	case *Signal:
+		h = Head{Kind: KindSignal, Size: uint32(signalSize), TID: r.TID, PID: r.PID, Comm: r.Comm}
+		body = func(c *codec) { c.signal(r) }
+	case *Death:
+		h = Head{Kind: KindDeath, Size: uint32(deathSize), TID: r.TID, PID: r.PID, Comm: r.Comm}
+		body = func(c *codec) { c.death(r) }
 	case *Tally:
 		h = Head{Kind: KindTally, Size: uint32(tallySize), TID: r.TID, PID: r.PID, Comm: r.Comm}
 		if r.Exited {

@@ -42,6 +42,18 @@ func samples() []any {
 			Sector: 1 << 40, Bytes: 4096, Op: OpWrite | 1<<17, Dev: MakeDev(259, 1), Disk: MakeDev(259, 0), Top: MakeDev(253, 0), CPU: 3, Error: 5,
 			Depth: 17, Merged: 2, Requeues: 1, Flags: IOSequential | IODirtied, File: File{Ino: 12, Dev: 3, Source: ByFolio},
 		},
+		&Failure{
+			Task: Task{7, 6, "ld"}, Start: 5, End: 9, Ret: ^uint64(21), Cgroup: 3, Args: [6]uint64{1, 2, 3, 4, 5, 6}, Number: 59, CPU: 1,
+			Paths: [2]Path{{"./bad\x1b[2J", true}, {}}, Returns: 2,
+			Inner: []ErrorReturn{{Place: 100, Ret: ^uint64(21), Stack: 7, Function: 4, Failed: true}, {Place: 200, Function: 1}},
+		},
+		&Failure{Compat: true, Returns: 40, Inner: manyReturns(40)},
+		&Signal{Task: Task{7, 6, "a"}, Time: 4, Address: 0xdead, Stack: 8, Number: 11, Code: -6, TargetTID: 3, TargetPID: 2, Target: "b"},
+		&Death{Task: Task{7, 6, "a"}, Time: 4, Signal: 11, Dumped: true},
+		&Call{
+			Task: Task{7, 6, "a\x1b[2J"}, Start: 5, NS: 9, Inner: 2, Root: 3, Ret: ^uint64(4), Cgroup: 8, Function: 1, CPU: 2, Depth: 3, Missed: 4,
+			Out: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Stack: []uint64{9, 10},
+		},
 		&IOWait{TID: 3, PID: 2, Completed: 77, Sector: 8, Disk: 5, WaitNS: 1000},
 		&Process{PID: 3, Comm: "\x1b[2J", At: 77, Event: ProcessForked, Parent: 2},
 		&RunQWait{
@@ -49,6 +61,14 @@ func samples() []any {
 			Ran: [RunQRuns]Run{{Task{1, 1, "c"}, 2, 8}, {Task{2, 2, "d"}, 8, 9}}, Stack: []uint64{4, 5},
 		},
 	}
+}
+
+// manyReturns are the last of so many, each with its number.
+func manyReturns(n int) (last []ErrorReturn) {
+	for i := n - errorReturns; i < n; i++ {
+		last = append(last, ErrorReturn{Place: uint64(i), Failed: true})
+	}
+	return last
 }
 
 func TestEncodedRecordsDecodeToThemselves(t *testing.T) {
@@ -85,6 +105,17 @@ func TestForeignAndShortRecordsAreRefused(t *testing.T) {
 	}
 }
 
+// mayShrink: these have room for a site, or for a stack, that need not be there.
+func mayShrink(record any) bool {
+	switch r := record.(type) {
+	case *Tally:
+		return r.Site == nil
+	case *Call:
+		return true
+	}
+	return false
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, record := range samples() {
 		f.Add(Encode(record))
@@ -98,7 +129,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		again, m, err := Decode(Encode(record))
-		if err != nil || m != n {
+		if err != nil || m != n && !mayShrink(record) || m > n {
 			t.Fatalf("%+v: %d bytes, then %d: %v", record, n, m, err)
 		}
 		if _, isIdentity := record.(*Identity); !isIdentity && !reflect.DeepEqual(again, record) {

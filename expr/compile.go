@@ -16,6 +16,8 @@ type Program struct {
 	// NeedsReturn tells that the return decides or captures something; if it
 	// does not, Return wants every call.
 	NeedsReturn bool
+
+	filter *Filter // nil: none
 }
 
 // Compile makes the two bodies. filter may be nil. The return must be given the
@@ -25,7 +27,7 @@ func Compile(filter *Filter, fields []*Field) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Size: p.size, Slots: p.slots, NeedsReturn: len(p.exit) > 0}
+	out := &Program{Size: p.size, Slots: p.slots, filter: filter, NeedsReturn: len(p.exit) > 0}
 	for _, field := range fields {
 		out.NeedsReturn = out.NeedsReturn || field.AtReturn
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -31,8 +33,13 @@ const hopeless = 8
 // probed is told, and no reason to do without the others, unless it is a root.
 func (w *Calls) attachEach(find *CallTargets) error {
 	var refused error
-	attached := 0
+	var without []string
+	attached, began := 0, time.Now()
 	for number, t := range w.targets {
+		if w.options.Within > 0 && time.Since(began) > w.options.Within {
+			w.leaveOut(number)
+			break
+		}
 		if w.options.Cancelled != nil && w.options.Cancelled() {
 			return ErrCancelled
 		}
@@ -49,12 +56,25 @@ func (w *Calls) attachEach(find *CallTargets) error {
 		}
 		refused = cmp.Or(refused, err)
 		w.targets[number] = nil
-		w.notes = append(w.notes, fmt.Sprintf("%s is not witnessed: %s", t.Name, reason(err)))
+		if without = append(without, t.Name); !w.options.Errors {
+			w.notes = append(w.notes, fmt.Sprintf("%s is not witnessed: %s", t.Name, reason(err)))
+		}
 	}
 	if attached == 0 {
 		return refused
 	}
+	if len(without) > 0 && w.options.Errors {
+		w.notes = append(w.notes, fmt.Sprintf("%d functions cannot be probed here: %s", len(without), strings.Join(without, ", ")))
+	}
 	return nil
+}
+
+// leaveOut does without the functions from a number on.
+func (w *Calls) leaveOut(first int) {
+	for i := first; i < len(w.targets); i++ {
+		w.targets[i] = nil
+	}
+	w.notes = append(w.notes, fmt.Sprintf("%d of %d functions are not witnessed: attaching to the others took %v", len(w.targets)-first, len(w.targets), w.options.Within))
 }
 
 // attachOne loads the programs' copies for a function and attaches them: the
@@ -68,13 +88,7 @@ func (w *Calls) attachOne(find *CallTargets, number int, t *CallTarget) error {
 			return fmt.Errorf("%s: %w", t.Changed, os.ErrNotExist)
 		}
 	}
-	enterName, leaveName := "call_fentry", "call_fexit"
-	if w.via == Kretprobe {
-		enterName, leaveName = "call_kprobe", "call_kretprobe"
-	}
-	if w.options.Returns {
-		enterName, leaveName = "", map[Means]string{Fexit: "return_fexit", Kretprobe: "return_kretprobe"}[w.via]
-	}
+	enterName, leaveName := w.options.entryProgram(w.via), w.options.returnProgram(w.via)
 	own := &ebpf.CollectionSpec{Maps: w.spec.Maps, Types: w.spec.Types, ByteOrder: w.spec.ByteOrder, Programs: map[string]*ebpf.ProgramSpec{}}
 	for _, name := range []string{enterName, leaveName} {
 		if name == "" {
@@ -160,7 +174,7 @@ func (w *Calls) copyFor(name string, number int, t *CallTarget) (*ebpf.ProgramSp
 	}
 	setMark(own, functionMark, int64(number))
 	setMark(own, returnMark, int64(8*t.arguments()))
-	setMark(own, resultMark, int64(t.resultBytes()))
+	setMark(own, resultMark, int64(w.resultBytes(t)))
 	if t.Program == nil {
 		return own, nil
 	}
@@ -189,31 +203,48 @@ func setMark(spec *ebpf.ProgramSpec, mark, value int64) {
 
 // attachMulti attaches one program to all functions.
 func (w *Calls) attachMulti() error {
-	var present []string
-	var cookies []uint64
-	for number, t := range w.targets {
-		for _, symbol := range t.Symbols {
-			present, cookies = append(present, symbol), append(cookies, uint64(number)|uint64(t.resultBytes())<<32)
-		}
+	options := w.multiOptions(true)
+	program := w.collection.Programs[w.options.returnProgram(KprobeMulti)]
+	leave, err := link.KretprobeMulti(program, options)
+	if err != nil && w.options.Errors {
+		// 3640bf8584f4 ("ftrace: Add support to resolve module symbols in ftrace_lookup_symbols", 6.1)
+		options = w.multiOptions(false)
+		leave, err = link.KretprobeMulti(program, options)
 	}
-	options := link.KprobeMultiOptions{Symbols: present, Cookies: cookies}
-	leaveName := "call_ret_multi"
-	if w.options.Returns {
-		leaveName = "return_multi"
-	}
-	leave, err := link.KretprobeMulti(w.collection.Programs[leaveName], options)
 	if err != nil {
 		return err
 	}
 	w.links = append(w.links, leave)
 	w.missed = append(w.missed, func() (uint64, bool) { return missedOf(leave) })
-	if w.options.Returns {
+	entry := w.options.entryProgram(KprobeMulti)
+	if entry == "" {
 		return nil
 	}
-	enter, err := link.KprobeMulti(w.collection.Programs["call_multi"], options)
+	enter, err := link.KprobeMulti(w.collection.Programs[entry], options)
 	if err != nil {
 		return err
 	}
 	w.links = append(w.links, enter)
 	return nil
+}
+
+// multiOptions name all functions, each with its number, or only those of the kernel itself.
+func (w *Calls) multiOptions(modules bool) (o link.KprobeMultiOptions) {
+	for number, t := range w.targets {
+		if t.Module != "" && !modules {
+			continue
+		}
+		for _, symbol := range t.Symbols {
+			o.Symbols, o.Cookies = append(o.Symbols, symbol), append(o.Cookies, uint64(number)|uint64(w.resultBytes(t))<<32)
+		}
+	}
+	return o
+}
+
+// resultBytes is how much of a function's result may be an error.
+func (w *Calls) resultBytes(t *CallTarget) int {
+	if w.options.Errors {
+		return t.errorBytes()
+	}
+	return t.resultBytes()
 }

@@ -84,6 +84,11 @@ func callLosses(t *testing.T, w *Calls, expected ...string) map[string]uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return checkLosses(t, losses, expected...)
+}
+
+func checkLosses(t *testing.T, losses []Loss, expected ...string) map[string]uint64 {
+	t.Helper()
 	counts := map[string]uint64{}
 	for _, l := range losses {
 		counts[l.ID] = l.Count

@@ -202,9 +202,19 @@ func (c *CallTargets) add(targets map[string]*CallTarget, seen map[string]bool, 
 	default:
 		t.Symbols = append(t.Symbols, f.Name)
 	}
-	if f.Name != base && (strings.Contains(f.Name, ".isra.") || strings.Contains(f.Name, ".constprop.") || strings.Contains(f.Name, ".part.")) {
-		t.Changed = f.Name + " is what the compiler made of it: its arguments may be changed"
+	if f.Name != base {
+		t.Changed = cmp.Or(changedBy(f.Name), t.Changed)
 	}
+}
+
+// changedBy says what a symbol's suffix means for the function's arguments; "": nothing.
+func changedBy(symbol string) string {
+	for _, made := range []string{".isra.", ".constprop.", ".part."} {
+		if strings.Contains(symbol, made) {
+			return symbol + " is what the compiler made of it: its arguments may be changed"
+		}
+	}
+	return ""
 }
 
 // describe finds a function's types.

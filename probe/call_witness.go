@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,15 +23,15 @@ import (
 // KprobeMulti witnesses entry and return of many functions by one probe.
 const KprobeMulti Means = "kprobe_multi"
 
-// callMeans are the means of witnessing calls, best first.
+// callMeans are the means of witnessing calls by BPF, best first.
 var callMeans = []Means{Fexit, KprobeMulti, Kretprobe}
 
 // ParseCallMeans reads the id of a means of witnessing calls.
 func ParseCallMeans(id string) (Means, error) {
-	if slices.Contains(callMeans, Means(id)) {
+	if slices.Contains(allCallMeans, Means(id)) {
 		return Means(id), nil
 	}
-	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, callMeans)
+	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, allCallMeans)
 }
 
 // ErrCallsUnsupported is wrapped by errors that say that this kernel, or these
@@ -53,6 +54,12 @@ type CallOptions struct {
 	Inside   bool          // only calls within one of a root function, and that
 	Returns  bool          // only returns are witnessed: no times, but less cost
 	UsesComm bool          // a filter or field asks for the thread's name
+
+	// Errors has only what fails told: system calls, with the errors that functions returned
+	// within, and signals that end their receivers. Without a function that can be probed it
+	// does with system calls and signals. Attaching to functions ends after Within; 0: never.
+	Errors bool
+	Within time.Duration
 
 	PIDs        []uint32 // only these processes, as the caller's pid namespace numbers them
 	Comm        string   // only threads of this name, up to 15 bytes
@@ -91,6 +98,9 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	_ = rlimit.RemoveMemlock()
 	removeLeftovers()
 	var refused []string
+	if o.Errors && len(targets) == 0 {
+		return loadCalls(find, nil, o, RawTP)
+	}
 	var best *Calls
 	for _, via := range o.order(targets) {
 		w, err := loadCalls(find, targets, o, via)
@@ -117,7 +127,16 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	if best != nil {
 		return best, nil
 	}
-	return nil, fmt.Errorf("%w: %s", ErrCallsUnsupported, strings.Join(refused, "; "))
+	unsupported := fmt.Errorf("%w: %s", ErrCallsUnsupported, strings.Join(refused, "; "))
+	if !o.Errors || o.Via != "" {
+		return nil, unsupported
+	}
+	w, err := loadCalls(find, nil, o, RawTP)
+	if err != nil {
+		return nil, errors.Join(unsupported, err)
+	}
+	w.notes = append(w.notes, fmt.Sprintf("which function first returned an error is not told: no function can be probed here (%s)", strings.Join(refused, "; ")))
+	return w, nil
 }
 
 // unprobed is how many functions could not be probed.
@@ -140,6 +159,9 @@ func (o *CallOptions) order(targets []*CallTarget) []Means {
 	if o.Via != "" {
 		return []Means{o.Via}
 	}
+	if o.Errors {
+		return []Means{KprobeMulti, Fexit, Kretprobe}
+	}
 	means := slices.Clone(callMeans)
 	if kernel.Preemption("/") != kernel.Off {
 		means = []Means{Kretprobe, KprobeMulti, Fexit}
@@ -157,6 +179,9 @@ func haveOwnCode(targets []*CallTarget) bool {
 
 func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Means) (_ *Calls, err error) {
 	w := &Calls{via: via, options: o, targets: slices.Clone(targets), gen: 1}
+	if o.Errors && via != Kretprobe {
+		w.targets = traceable(w.targets)
+	}
 	if w.spec, err = loadCall(); err != nil {
 		return nil, err
 	}
@@ -177,10 +202,13 @@ func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Mean
 	if err := w.loadBase(find); err != nil {
 		return nil, err
 	}
-	if via == Fexit && !o.Returns && kernel.Preemption("/") != kernel.Off {
+	if via == Fexit && !o.Returns && !o.Errors && kernel.Preemption("/") != kernel.Off {
 		w.notes = append(w.notes, "this kernel may leave out single runs of these programs, being preemptible: a call whose entry was left out may then be taken for the one before it (missed_run counts them); --via kretprobe does not have that")
 	}
-	if via == KprobeMulti {
+	switch via {
+	case RawTP:
+		return w, nil
+	case KprobeMulti:
 		return w, w.attachMulti()
 	}
 	return w, w.attachEach(find)
@@ -216,12 +244,12 @@ func (w *Calls) configure(types *btf.Spec) error {
 		"by_cgroup": o.By.Cgroup, "by_stack": o.By.Stack, "sums_up": o.Sums, "tells_calls": o.Records, "tells_stacks": o.Stacks,
 		"slower_ns": uint64(max(o.Slower, 0)), "budget": o.Budget, "only_inside": o.Inside,
 		"include_self": o.IncludeSelf, "filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
-		"wanted_comm": commBytes(o.Comm), "filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "v1_subsystems": v1Hierarchies(subsystems),
+		"tells_errors": o.Errors, "path_arguments": pathArguments(o.Errors), "wanted_comm": commBytes(o.Comm), "filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "v1_subsystems": v1Hierarchies(subsystems),
 	}); err != nil {
 		return err
 	}
-	w.spec.Maps["balances"].MaxEntries = uint32(len(w.targets))
-	w.spec.Maps["roots"].MaxEntries = uint32(len(w.targets))
+	w.spec.Maps["balances"].MaxEntries = uint32(max(len(w.targets), 1))
+	w.spec.Maps["roots"].MaxEntries = uint32(max(len(w.targets), 1))
 	w.spec.Maps["outs"].ValueSize, w.spec.Maps["empty_out"].ValueSize = w.outBytes, w.outBytes
 	if w.outBytes < frameBytes {
 		w.spec.Maps["outs"].ValueSize, w.spec.Maps["empty_out"].ValueSize = frameBytes, frameBytes
@@ -238,16 +266,37 @@ func (w *Calls) configure(types *btf.Spec) error {
 // frameBytes of fields have room in a call's frame: FRAME_WORDS of bpf/call.h.
 const frameBytes = 72
 
-var multiPrograms = []string{"call_multi", "call_ret_multi", "return_multi"}
+// returnProgram is the one at functions' returns.
+func (o *CallOptions) returnProgram(via Means) string {
+	switch {
+	case o.Errors:
+		return map[Means]string{Fexit: "error_fexit", Kretprobe: "error_kretprobe", KprobeMulti: "error_multi"}[via]
+	case o.Returns:
+		return map[Means]string{Fexit: "return_fexit", Kretprobe: "return_kretprobe", KprobeMulti: "return_multi"}[via]
+	}
+	return map[Means]string{Fexit: "call_fexit", Kretprobe: "call_kretprobe", KprobeMulti: "call_ret_multi"}[via]
+}
+
+// entryProgram is "" where entries are not witnessed.
+func (o *CallOptions) entryProgram(via Means) string {
+	if o.Returns || o.Errors {
+		return ""
+	}
+	return map[Means]string{Fexit: "call_fentry", Kretprobe: "call_kprobe", KprobeMulti: "call_multi"}[via]
+}
+
+// errorPoints are the tracepoints of what fails, by program.
+var errorPoints = map[string]string{"error_enter": "sys_enter", "error_exit": "sys_exit", "error_signal": "signal_generate"}
 
 // loadBase loads the maps and what serves all functions.
 func (w *Calls) loadBase(find *CallTargets) (err error) {
 	base := w.spec.Copy()
 	keep := map[string]bool{resolveProgram: true, "call_exit": true, "call_fork": w.options.Follow}
 	if w.via == KprobeMulti {
-		for _, name := range multiPrograms {
-			keep[name] = w.options.Returns == (name == "return_multi")
-		}
+		keep[w.options.returnProgram(w.via)], keep[w.options.entryProgram(w.via)] = true, true
+	}
+	for name := range errorPoints {
+		keep[name] = w.options.Errors
 	}
 	for name := range base.Programs {
 		if !keep[name] {
@@ -286,11 +335,13 @@ func (w *Calls) loadBase(find *CallTargets) (err error) {
 }
 
 func (w *Calls) attachThreads() error {
-	for program, point := range map[string]string{"call_exit": "sched_process_exit", "call_fork": "sched_process_fork"} {
+	points := map[string]string{"call_exit": "sched_process_exit", "call_fork": "sched_process_fork"}
+	maps.Copy(points, errorPoints)
+	for program, point := range points {
 		if p := w.collection.Programs[program]; p != nil {
 			l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: point, Program: p})
 			if err != nil {
-				return fmt.Errorf("attaching to sched:%s: %w", point, err)
+				return fmt.Errorf("attaching to the tracepoint %s: %w", point, err)
 			}
 			w.links = append(w.links, l)
 		}

@@ -47,6 +47,20 @@ type callCallSum struct {
 	Hist    [128]uint32
 }
 
+type callFailedKey struct {
+	_      structs.HostLayout
+	Number uint32
+	Compat uint32
+	Error  uint32
+	Pad    uint32
+}
+
+type callFailedSum struct {
+	_     structs.HostLayout
+	Count uint64
+	Ns    uint64
+}
+
 type callFunctionBalance struct {
 	_          structs.HostLayout
 	Entries    uint64
@@ -91,6 +105,26 @@ type callStackScratch struct {
 	_     [4]byte
 }
 
+type callThreadErrors struct {
+	_       structs.HostLayout
+	Start   uint64
+	Arg     [8]uint64
+	Mm      uint64
+	Number  uint32
+	Compat  uint32
+	Returns uint32
+	HasPath uint32
+	Path    [256]int8
+	Inner   [32]struct {
+		_        structs.HostLayout
+		Place    uint64
+		Ret      uint64
+		Stack    uint64
+		Function uint32
+		Failed   uint32
+	}
+}
+
 type callThreadFrames struct {
 	_     structs.HostLayout
 	Depth uint32
@@ -118,70 +152,83 @@ type callThreadFrames struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	callMapBalances         = "balances"
-	callMapCallSums         = "call_sums"
-	callMapEmptyOut         = "empty_out"
-	callMapFollowed         = "followed"
-	callMapFrameHash        = "frame_hash"
-	callMapFrameStorage     = "frame_storage"
-	callMapKeptStacks       = "kept_stacks"
-	callMapLosses           = "losses"
-	callMapOuts             = "outs"
-	callMapRecords          = "records"
-	callMapRoots            = "roots"
-	callMapSpents           = "spents"
-	callMapStackScratches   = "stack_scratches"
-	callMapWantedTgids      = "wanted_tgids"
-	callProgCallExit        = "call_exit"
-	callProgCallFentry      = "call_fentry"
-	callProgCallFexit       = "call_fexit"
-	callProgCallFork        = "call_fork"
-	callProgCallKprobe      = "call_kprobe"
-	callProgCallKretprobe   = "call_kretprobe"
-	callProgCallMulti       = "call_multi"
-	callProgCallRetMulti    = "call_ret_multi"
-	callProgResolve         = "resolve"
-	callProgReturnFexit     = "return_fexit"
-	callProgReturnKretprobe = "return_kretprobe"
-	callProgReturnMulti     = "return_multi"
-	callVarAliveUntil       = "alive_until"
-	callVarAtReturn         = "at_return"
-	callVarBudget           = "budget"
-	callVarByCgroup         = "by_cgroup"
-	callVarByComm           = "by_comm"
-	callVarByCpu            = "by_cpu"
-	callVarByProcess        = "by_process"
-	callVarByStack          = "by_stack"
-	callVarByThread         = "by_thread"
-	callVarCallInputLayout  = "call_input_layout"
-	callVarCallRecordLayout = "call_record_layout"
-	callVarEpoch            = "epoch"
-	callVarFdArgument       = "fd_argument"
-	callVarFellSilent       = "fell_silent"
-	callVarFilterCgroup     = "filter_cgroup"
-	callVarFilterComm       = "filter_comm"
-	callVarFilterFollow     = "filter_follow"
-	callVarFilterSubsystem  = "filter_subsystem"
-	callVarFilterTgid       = "filter_tgid"
-	callVarGeneration       = "generation"
-	callVarIncludeSelf      = "include_self"
-	callVarKeyWords         = "key_words"
-	callVarOnlyInside       = "only_inside"
-	callVarOutBytes         = "out_bytes"
-	callVarRatio            = "ratio"
-	callVarRecordBytes      = "record_bytes"
-	callVarRqComesSecond    = "rq_comes_second"
-	callVarSelfTgid         = "self_tgid"
-	callVarSlowerNs         = "slower_ns"
-	callVarStorageByHash    = "storage_by_hash"
-	callVarSumsUp           = "sums_up"
-	callVarTellsCalls       = "tells_calls"
-	callVarTellsPrevState   = "tells_prev_state"
-	callVarTellsStacks      = "tells_stacks"
-	callVarV1Subsystems     = "v1_subsystems"
-	callVarWantedComm       = "wanted_comm"
-	callVarWantsComm        = "wants_comm"
-	callVarWithStacks       = "with_stacks"
+	callMapBalances           = "balances"
+	callMapCallSums           = "call_sums"
+	callMapEmptyOut           = "empty_out"
+	callMapErrorHash          = "error_hash"
+	callMapFailedSums         = "failed_sums"
+	callMapFollowed           = "followed"
+	callMapFrameHash          = "frame_hash"
+	callMapFrameStorage       = "frame_storage"
+	callMapKeptStacks         = "kept_stacks"
+	callMapLosses             = "losses"
+	callMapOuts               = "outs"
+	callMapRecords            = "records"
+	callMapRoots              = "roots"
+	callMapSpents             = "spents"
+	callMapStackScratches     = "stack_scratches"
+	callMapWantedTgids        = "wanted_tgids"
+	callProgCallExit          = "call_exit"
+	callProgCallFentry        = "call_fentry"
+	callProgCallFexit         = "call_fexit"
+	callProgCallFork          = "call_fork"
+	callProgCallKprobe        = "call_kprobe"
+	callProgCallKretprobe     = "call_kretprobe"
+	callProgCallMulti         = "call_multi"
+	callProgCallRetMulti      = "call_ret_multi"
+	callProgErrorEnter        = "error_enter"
+	callProgErrorExit         = "error_exit"
+	callProgErrorFexit        = "error_fexit"
+	callProgErrorKretprobe    = "error_kretprobe"
+	callProgErrorMulti        = "error_multi"
+	callProgErrorSignal       = "error_signal"
+	callProgResolve           = "resolve"
+	callProgReturnFexit       = "return_fexit"
+	callProgReturnKretprobe   = "return_kretprobe"
+	callProgReturnMulti       = "return_multi"
+	callVarAliveUntil         = "alive_until"
+	callVarAtReturn           = "at_return"
+	callVarBudget             = "budget"
+	callVarByCgroup           = "by_cgroup"
+	callVarByComm             = "by_comm"
+	callVarByCpu              = "by_cpu"
+	callVarByProcess          = "by_process"
+	callVarByStack            = "by_stack"
+	callVarByThread           = "by_thread"
+	callVarCallInputLayout    = "call_input_layout"
+	callVarCallRecordLayout   = "call_record_layout"
+	callVarDeathRecordLayout  = "death_record_layout"
+	callVarEpoch              = "epoch"
+	callVarFailedRecordLayout = "failed_record_layout"
+	callVarFdArgument         = "fd_argument"
+	callVarFellSilent         = "fell_silent"
+	callVarFilterCgroup       = "filter_cgroup"
+	callVarFilterComm         = "filter_comm"
+	callVarFilterFollow       = "filter_follow"
+	callVarFilterSubsystem    = "filter_subsystem"
+	callVarFilterTgid         = "filter_tgid"
+	callVarGeneration         = "generation"
+	callVarIncludeSelf        = "include_self"
+	callVarKeyWords           = "key_words"
+	callVarOnlyInside         = "only_inside"
+	callVarOutBytes           = "out_bytes"
+	callVarPathArguments      = "path_arguments"
+	callVarRatio              = "ratio"
+	callVarRecordBytes        = "record_bytes"
+	callVarRqComesSecond      = "rq_comes_second"
+	callVarSelfTgid           = "self_tgid"
+	callVarSignalRecordLayout = "signal_record_layout"
+	callVarSlowerNs           = "slower_ns"
+	callVarStorageByHash      = "storage_by_hash"
+	callVarSumsUp             = "sums_up"
+	callVarTellsCalls         = "tells_calls"
+	callVarTellsErrors        = "tells_errors"
+	callVarTellsPrevState     = "tells_prev_state"
+	callVarTellsStacks        = "tells_stacks"
+	callVarV1Subsystems       = "v1_subsystems"
+	callVarWantedComm         = "wanted_comm"
+	callVarWantsComm          = "wants_comm"
+	callVarWithStacks         = "with_stacks"
 )
 
 // loadCall returns the embedded CollectionSpec for call.
@@ -234,6 +281,12 @@ type callProgramSpecs struct {
 	CallKretprobe   *ebpf.ProgramSpec `ebpf:"call_kretprobe"`
 	CallMulti       *ebpf.ProgramSpec `ebpf:"call_multi"`
 	CallRetMulti    *ebpf.ProgramSpec `ebpf:"call_ret_multi"`
+	ErrorEnter      *ebpf.ProgramSpec `ebpf:"error_enter"`
+	ErrorExit       *ebpf.ProgramSpec `ebpf:"error_exit"`
+	ErrorFexit      *ebpf.ProgramSpec `ebpf:"error_fexit"`
+	ErrorKretprobe  *ebpf.ProgramSpec `ebpf:"error_kretprobe"`
+	ErrorMulti      *ebpf.ProgramSpec `ebpf:"error_multi"`
+	ErrorSignal     *ebpf.ProgramSpec `ebpf:"error_signal"`
 	Resolve         *ebpf.ProgramSpec `ebpf:"resolve"`
 	ReturnFexit     *ebpf.ProgramSpec `ebpf:"return_fexit"`
 	ReturnKretprobe *ebpf.ProgramSpec `ebpf:"return_kretprobe"`
@@ -247,6 +300,8 @@ type callMapSpecs struct {
 	Balances       *ebpf.MapSpec `ebpf:"balances"`
 	CallSums       *ebpf.MapSpec `ebpf:"call_sums"`
 	EmptyOut       *ebpf.MapSpec `ebpf:"empty_out"`
+	ErrorHash      *ebpf.MapSpec `ebpf:"error_hash"`
+	FailedSums     *ebpf.MapSpec `ebpf:"failed_sums"`
 	Followed       *ebpf.MapSpec `ebpf:"followed"`
 	FrameHash      *ebpf.MapSpec `ebpf:"frame_hash"`
 	FrameStorage   *ebpf.MapSpec `ebpf:"frame_storage"`
@@ -264,44 +319,49 @@ type callMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type callVariableSpecs struct {
-	AliveUntil       *ebpf.VariableSpec `ebpf:"alive_until"`
-	AtReturn         *ebpf.VariableSpec `ebpf:"at_return"`
-	Budget           *ebpf.VariableSpec `ebpf:"budget"`
-	ByCgroup         *ebpf.VariableSpec `ebpf:"by_cgroup"`
-	ByComm           *ebpf.VariableSpec `ebpf:"by_comm"`
-	ByCpu            *ebpf.VariableSpec `ebpf:"by_cpu"`
-	ByProcess        *ebpf.VariableSpec `ebpf:"by_process"`
-	ByStack          *ebpf.VariableSpec `ebpf:"by_stack"`
-	ByThread         *ebpf.VariableSpec `ebpf:"by_thread"`
-	CallInputLayout  *ebpf.VariableSpec `ebpf:"call_input_layout"`
-	CallRecordLayout *ebpf.VariableSpec `ebpf:"call_record_layout"`
-	Epoch            *ebpf.VariableSpec `ebpf:"epoch"`
-	FdArgument       *ebpf.VariableSpec `ebpf:"fd_argument"`
-	FellSilent       *ebpf.VariableSpec `ebpf:"fell_silent"`
-	FilterCgroup     *ebpf.VariableSpec `ebpf:"filter_cgroup"`
-	FilterComm       *ebpf.VariableSpec `ebpf:"filter_comm"`
-	FilterFollow     *ebpf.VariableSpec `ebpf:"filter_follow"`
-	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
-	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
-	Generation       *ebpf.VariableSpec `ebpf:"generation"`
-	IncludeSelf      *ebpf.VariableSpec `ebpf:"include_self"`
-	KeyWords         *ebpf.VariableSpec `ebpf:"key_words"`
-	OnlyInside       *ebpf.VariableSpec `ebpf:"only_inside"`
-	OutBytes         *ebpf.VariableSpec `ebpf:"out_bytes"`
-	Ratio            *ebpf.VariableSpec `ebpf:"ratio"`
-	RecordBytes      *ebpf.VariableSpec `ebpf:"record_bytes"`
-	RqComesSecond    *ebpf.VariableSpec `ebpf:"rq_comes_second"`
-	SelfTgid         *ebpf.VariableSpec `ebpf:"self_tgid"`
-	SlowerNs         *ebpf.VariableSpec `ebpf:"slower_ns"`
-	StorageByHash    *ebpf.VariableSpec `ebpf:"storage_by_hash"`
-	SumsUp           *ebpf.VariableSpec `ebpf:"sums_up"`
-	TellsCalls       *ebpf.VariableSpec `ebpf:"tells_calls"`
-	TellsPrevState   *ebpf.VariableSpec `ebpf:"tells_prev_state"`
-	TellsStacks      *ebpf.VariableSpec `ebpf:"tells_stacks"`
-	V1Subsystems     *ebpf.VariableSpec `ebpf:"v1_subsystems"`
-	WantedComm       *ebpf.VariableSpec `ebpf:"wanted_comm"`
-	WantsComm        *ebpf.VariableSpec `ebpf:"wants_comm"`
-	WithStacks       *ebpf.VariableSpec `ebpf:"with_stacks"`
+	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
+	AtReturn           *ebpf.VariableSpec `ebpf:"at_return"`
+	Budget             *ebpf.VariableSpec `ebpf:"budget"`
+	ByCgroup           *ebpf.VariableSpec `ebpf:"by_cgroup"`
+	ByComm             *ebpf.VariableSpec `ebpf:"by_comm"`
+	ByCpu              *ebpf.VariableSpec `ebpf:"by_cpu"`
+	ByProcess          *ebpf.VariableSpec `ebpf:"by_process"`
+	ByStack            *ebpf.VariableSpec `ebpf:"by_stack"`
+	ByThread           *ebpf.VariableSpec `ebpf:"by_thread"`
+	CallInputLayout    *ebpf.VariableSpec `ebpf:"call_input_layout"`
+	CallRecordLayout   *ebpf.VariableSpec `ebpf:"call_record_layout"`
+	DeathRecordLayout  *ebpf.VariableSpec `ebpf:"death_record_layout"`
+	Epoch              *ebpf.VariableSpec `ebpf:"epoch"`
+	FailedRecordLayout *ebpf.VariableSpec `ebpf:"failed_record_layout"`
+	FdArgument         *ebpf.VariableSpec `ebpf:"fd_argument"`
+	FellSilent         *ebpf.VariableSpec `ebpf:"fell_silent"`
+	FilterCgroup       *ebpf.VariableSpec `ebpf:"filter_cgroup"`
+	FilterComm         *ebpf.VariableSpec `ebpf:"filter_comm"`
+	FilterFollow       *ebpf.VariableSpec `ebpf:"filter_follow"`
+	FilterSubsystem    *ebpf.VariableSpec `ebpf:"filter_subsystem"`
+	FilterTgid         *ebpf.VariableSpec `ebpf:"filter_tgid"`
+	Generation         *ebpf.VariableSpec `ebpf:"generation"`
+	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
+	KeyWords           *ebpf.VariableSpec `ebpf:"key_words"`
+	OnlyInside         *ebpf.VariableSpec `ebpf:"only_inside"`
+	OutBytes           *ebpf.VariableSpec `ebpf:"out_bytes"`
+	PathArguments      *ebpf.VariableSpec `ebpf:"path_arguments"`
+	Ratio              *ebpf.VariableSpec `ebpf:"ratio"`
+	RecordBytes        *ebpf.VariableSpec `ebpf:"record_bytes"`
+	RqComesSecond      *ebpf.VariableSpec `ebpf:"rq_comes_second"`
+	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
+	SignalRecordLayout *ebpf.VariableSpec `ebpf:"signal_record_layout"`
+	SlowerNs           *ebpf.VariableSpec `ebpf:"slower_ns"`
+	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
+	SumsUp             *ebpf.VariableSpec `ebpf:"sums_up"`
+	TellsCalls         *ebpf.VariableSpec `ebpf:"tells_calls"`
+	TellsErrors        *ebpf.VariableSpec `ebpf:"tells_errors"`
+	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
+	TellsStacks        *ebpf.VariableSpec `ebpf:"tells_stacks"`
+	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
+	WantedComm         *ebpf.VariableSpec `ebpf:"wanted_comm"`
+	WantsComm          *ebpf.VariableSpec `ebpf:"wants_comm"`
+	WithStacks         *ebpf.VariableSpec `ebpf:"with_stacks"`
 }
 
 // callObjects contains all objects after they have been loaded into the kernel.
@@ -327,6 +387,8 @@ type callMaps struct {
 	Balances       *ebpf.Map `ebpf:"balances"`
 	CallSums       *ebpf.Map `ebpf:"call_sums"`
 	EmptyOut       *ebpf.Map `ebpf:"empty_out"`
+	ErrorHash      *ebpf.Map `ebpf:"error_hash"`
+	FailedSums     *ebpf.Map `ebpf:"failed_sums"`
 	Followed       *ebpf.Map `ebpf:"followed"`
 	FrameHash      *ebpf.Map `ebpf:"frame_hash"`
 	FrameStorage   *ebpf.Map `ebpf:"frame_storage"`
@@ -345,6 +407,8 @@ func (m *callMaps) Close() error {
 		m.Balances,
 		m.CallSums,
 		m.EmptyOut,
+		m.ErrorHash,
+		m.FailedSums,
 		m.Followed,
 		m.FrameHash,
 		m.FrameStorage,
@@ -363,44 +427,49 @@ func (m *callMaps) Close() error {
 //
 // It can be passed to loadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callVariables struct {
-	AliveUntil       *ebpf.Variable `ebpf:"alive_until"`
-	AtReturn         *ebpf.Variable `ebpf:"at_return"`
-	Budget           *ebpf.Variable `ebpf:"budget"`
-	ByCgroup         *ebpf.Variable `ebpf:"by_cgroup"`
-	ByComm           *ebpf.Variable `ebpf:"by_comm"`
-	ByCpu            *ebpf.Variable `ebpf:"by_cpu"`
-	ByProcess        *ebpf.Variable `ebpf:"by_process"`
-	ByStack          *ebpf.Variable `ebpf:"by_stack"`
-	ByThread         *ebpf.Variable `ebpf:"by_thread"`
-	CallInputLayout  *ebpf.Variable `ebpf:"call_input_layout"`
-	CallRecordLayout *ebpf.Variable `ebpf:"call_record_layout"`
-	Epoch            *ebpf.Variable `ebpf:"epoch"`
-	FdArgument       *ebpf.Variable `ebpf:"fd_argument"`
-	FellSilent       *ebpf.Variable `ebpf:"fell_silent"`
-	FilterCgroup     *ebpf.Variable `ebpf:"filter_cgroup"`
-	FilterComm       *ebpf.Variable `ebpf:"filter_comm"`
-	FilterFollow     *ebpf.Variable `ebpf:"filter_follow"`
-	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
-	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
-	Generation       *ebpf.Variable `ebpf:"generation"`
-	IncludeSelf      *ebpf.Variable `ebpf:"include_self"`
-	KeyWords         *ebpf.Variable `ebpf:"key_words"`
-	OnlyInside       *ebpf.Variable `ebpf:"only_inside"`
-	OutBytes         *ebpf.Variable `ebpf:"out_bytes"`
-	Ratio            *ebpf.Variable `ebpf:"ratio"`
-	RecordBytes      *ebpf.Variable `ebpf:"record_bytes"`
-	RqComesSecond    *ebpf.Variable `ebpf:"rq_comes_second"`
-	SelfTgid         *ebpf.Variable `ebpf:"self_tgid"`
-	SlowerNs         *ebpf.Variable `ebpf:"slower_ns"`
-	StorageByHash    *ebpf.Variable `ebpf:"storage_by_hash"`
-	SumsUp           *ebpf.Variable `ebpf:"sums_up"`
-	TellsCalls       *ebpf.Variable `ebpf:"tells_calls"`
-	TellsPrevState   *ebpf.Variable `ebpf:"tells_prev_state"`
-	TellsStacks      *ebpf.Variable `ebpf:"tells_stacks"`
-	V1Subsystems     *ebpf.Variable `ebpf:"v1_subsystems"`
-	WantedComm       *ebpf.Variable `ebpf:"wanted_comm"`
-	WantsComm        *ebpf.Variable `ebpf:"wants_comm"`
-	WithStacks       *ebpf.Variable `ebpf:"with_stacks"`
+	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
+	AtReturn           *ebpf.Variable `ebpf:"at_return"`
+	Budget             *ebpf.Variable `ebpf:"budget"`
+	ByCgroup           *ebpf.Variable `ebpf:"by_cgroup"`
+	ByComm             *ebpf.Variable `ebpf:"by_comm"`
+	ByCpu              *ebpf.Variable `ebpf:"by_cpu"`
+	ByProcess          *ebpf.Variable `ebpf:"by_process"`
+	ByStack            *ebpf.Variable `ebpf:"by_stack"`
+	ByThread           *ebpf.Variable `ebpf:"by_thread"`
+	CallInputLayout    *ebpf.Variable `ebpf:"call_input_layout"`
+	CallRecordLayout   *ebpf.Variable `ebpf:"call_record_layout"`
+	DeathRecordLayout  *ebpf.Variable `ebpf:"death_record_layout"`
+	Epoch              *ebpf.Variable `ebpf:"epoch"`
+	FailedRecordLayout *ebpf.Variable `ebpf:"failed_record_layout"`
+	FdArgument         *ebpf.Variable `ebpf:"fd_argument"`
+	FellSilent         *ebpf.Variable `ebpf:"fell_silent"`
+	FilterCgroup       *ebpf.Variable `ebpf:"filter_cgroup"`
+	FilterComm         *ebpf.Variable `ebpf:"filter_comm"`
+	FilterFollow       *ebpf.Variable `ebpf:"filter_follow"`
+	FilterSubsystem    *ebpf.Variable `ebpf:"filter_subsystem"`
+	FilterTgid         *ebpf.Variable `ebpf:"filter_tgid"`
+	Generation         *ebpf.Variable `ebpf:"generation"`
+	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
+	KeyWords           *ebpf.Variable `ebpf:"key_words"`
+	OnlyInside         *ebpf.Variable `ebpf:"only_inside"`
+	OutBytes           *ebpf.Variable `ebpf:"out_bytes"`
+	PathArguments      *ebpf.Variable `ebpf:"path_arguments"`
+	Ratio              *ebpf.Variable `ebpf:"ratio"`
+	RecordBytes        *ebpf.Variable `ebpf:"record_bytes"`
+	RqComesSecond      *ebpf.Variable `ebpf:"rq_comes_second"`
+	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
+	SignalRecordLayout *ebpf.Variable `ebpf:"signal_record_layout"`
+	SlowerNs           *ebpf.Variable `ebpf:"slower_ns"`
+	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
+	SumsUp             *ebpf.Variable `ebpf:"sums_up"`
+	TellsCalls         *ebpf.Variable `ebpf:"tells_calls"`
+	TellsErrors        *ebpf.Variable `ebpf:"tells_errors"`
+	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
+	TellsStacks        *ebpf.Variable `ebpf:"tells_stacks"`
+	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
+	WantedComm         *ebpf.Variable `ebpf:"wanted_comm"`
+	WantsComm          *ebpf.Variable `ebpf:"wants_comm"`
+	WithStacks         *ebpf.Variable `ebpf:"with_stacks"`
 }
 
 // callPrograms contains all programs after they have been loaded into the kernel.
@@ -415,6 +484,12 @@ type callPrograms struct {
 	CallKretprobe   *ebpf.Program `ebpf:"call_kretprobe"`
 	CallMulti       *ebpf.Program `ebpf:"call_multi"`
 	CallRetMulti    *ebpf.Program `ebpf:"call_ret_multi"`
+	ErrorEnter      *ebpf.Program `ebpf:"error_enter"`
+	ErrorExit       *ebpf.Program `ebpf:"error_exit"`
+	ErrorFexit      *ebpf.Program `ebpf:"error_fexit"`
+	ErrorKretprobe  *ebpf.Program `ebpf:"error_kretprobe"`
+	ErrorMulti      *ebpf.Program `ebpf:"error_multi"`
+	ErrorSignal     *ebpf.Program `ebpf:"error_signal"`
 	Resolve         *ebpf.Program `ebpf:"resolve"`
 	ReturnFexit     *ebpf.Program `ebpf:"return_fexit"`
 	ReturnKretprobe *ebpf.Program `ebpf:"return_kretprobe"`
@@ -431,6 +506,12 @@ func (p *callPrograms) Close() error {
 		p.CallKretprobe,
 		p.CallMulti,
 		p.CallRetMulti,
+		p.ErrorEnter,
+		p.ErrorExit,
+		p.ErrorFexit,
+		p.ErrorKretprobe,
+		p.ErrorMulti,
+		p.ErrorSignal,
 		p.Resolve,
 		p.ReturnFexit,
 		p.ReturnKretprobe,

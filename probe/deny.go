@@ -36,7 +36,9 @@ var Denials = []Denial{
 		"kvfree_call_rcu", "ct_idle_*", "ct_kernel_*", "ct_user_*", "ct_nmi_*", "ct_irq_*", "ct_cpuidle_*", "__ct_user_*", "context_tracking_*", "note_gp_changes", "force_qs_rnp", "invoke_rcu_core",
 	}},
 	{"it is the tracer's own path: a probe there calls itself", []string{
-		"bpf_*", "__bpf_*", "bpf_prog_*", "___bpf_prog_run", "trace_*", "__trace_*", "ftrace_*", "__ftrace_*", "function_trace*", "function_graph_*",
+		"bpf_*", "__bpf_*", "bpf_prog_*", "___bpf_prog_run", "htab_*", "__htab_*", "alloc_htab_elem", "free_htab_elem", "lookup_nulls_elem_raw", "lookup_elem_raw", "*_map_lookup_elem", "*_map_update_elem", "*_map_delete_elem",
+		"array_map_*", "percpu_array_map_*", "*_stack_map_*", "stack_map_*", "trie_*", "*pcpu_freelist_*", "*ringbuf_*", "*task_storage_*", "*cgrp_storage_*", "*local_storage_*", "copy_map_value*", "check_and_free_fields", "check_and_init_map_value",
+		"pcpu_copy_value", "pcpu_init_value", "is_map_full", "inc_elem_count", "dec_elem_count", "prealloc_lru_pop", "unit_alloc", "unit_free", "alloc_bulk", "free_bulk", "migrate_disable", "migrate_enable", "*callchain*", "trace_*", "__trace_*", "ftrace_*", "__ftrace_*", "function_trace*", "function_graph_*",
 		"fgraph_*", "ring_buffer_*", "rb_*", "__rb_*", "tracing_*", "tracepoint_*", "tracer_*", "trampoline_*", "event_trigger*",
 		"arch_ftrace_*", "prepare_ftrace_return", "return_to_handler", "ftrace", "static_call_*", "__static_call_*", "jump_label_*", "text_poke*", "smp_text_poke*",
 	}},
@@ -114,12 +116,30 @@ func Denied(name string) (reason string, denied bool) {
 	if strings.Contains(name, ".cold") {
 		return "it is the cold part of a function, which no call enters", true
 	}
-	for _, d := range Denials {
-		for _, pattern := range d.Patterns {
-			if match, _ := path.Match(pattern, base); match {
-				return d.Reason, true
-			}
+	if base == "" {
+		return "", false
+	}
+	for _, rule := range denialsBy[base[0]] {
+		if match, _ := path.Match(rule.pattern, base); match {
+			return rule.reason, true
 		}
 	}
 	return "", false
 }
+
+type denial struct{ pattern, reason string }
+
+// denialsBy are the patterns that a name may fit, by its first letter: a list asks of each
+// function that the kernel has.
+var denialsBy = func() (by [256][]denial) {
+	for _, d := range Denials {
+		for _, pattern := range d.Patterns {
+			for first := range by {
+				if pattern[0] == '*' || int(pattern[0]) == first {
+					by[first] = append(by[first], denial{pattern, d.Reason})
+				}
+			}
+		}
+	}
+	return by
+}()

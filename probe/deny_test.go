@@ -15,7 +15,7 @@ func TestDenied(t *testing.T) {
 		"sched:sched_switch":     "schedule __schedule schedule_timeout schedule_timeout_killable preempt_schedule_irq finish_task_switch.isra.0 __switch_to_asm try_to_wake_up",
 		"spin lock":              "_raw_spin_lock _raw_spin_unlock_irqrestore native_queued_spin_lock_slowpath queued_read_lock_slowpath osq_lock __pv_queued_spin_lock_slowpath",
 		"RCU":                    "rcu_read_lock rcu_core call_rcu __srcu_read_lock synchronize_rcu_expedited ct_idle_enter",
-		"tracer's own":           "bpf_trampoline_enter bpf_get_current_pid_tgid __bpf_prog_enter_recur ring_buffer_lock_reserve trace_call_bpf ftrace_ops_list_func return_to_handler tracepoint_probe_register",
+		"tracer's own":           "bpf_trampoline_enter bpf_get_current_pid_tgid __bpf_prog_enter_recur ring_buffer_lock_reserve trace_call_bpf ftrace_ops_list_func return_to_handler tracepoint_probe_register lookup_nulls_elem_raw htab_map_update_elem __htab_map_lookup_elem array_map_lookup_elem ___pcpu_freelist_pop __stack_map_get alloc_htab_elem get_callchain_entry migrate_disable",
 		"probes themselves":      "kprobe_ftrace_handler pre_handler_kretprobe arch_rethook_trampoline_callback fprobe_handler __kretprobe_trampoline aggr_pre_handler_kprobe kretprobe_trampoline_handler",
 		"perf events":            "perf_event_overflow perf_trace_buf_alloc __perf_event_task_sched_out x86_pmu_handle_irq irq_work_queue",
 		"non-maskable":           "nmi_handle default_do_nmi asm_exc_page_fault entry_SYSCALL_64 do_syscall_64 sysvec_apic_timer_interrupt irqentry_enter native_sched_clock_from_tsc handle_softirqs perf_ibs_nmi_handler",

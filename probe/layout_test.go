@@ -29,6 +29,8 @@ func newRecord(t *testing.T, name string, kind event.Kind) *record {
 		load = loadFs
 	case event.KindIO, event.KindIOWait:
 		load = loadBlock
+	case event.KindFailure, event.KindSignal, event.KindDeath:
+		load = loadCall
 	case event.KindProcess, event.KindRunQ:
 		load = loadProfile
 	}
@@ -278,6 +280,40 @@ func TestSumsOfRequestsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		"phases": {[5]uint64{s.Phases[0].Count, s.Phases[1].Count, s.Phases[2].Count, s.Phases[3].Count, s.Phases[4].Count}, [5]uint64{600, 400, 600, 600, 700}},
 		"rest":   {[]any{s.Phases[3].NS, s.Phases[4].Max, s.DeviceHist, s.TotalHist, s.Sizes[9], s.Owner.Comm}, []any{uint64(77), uint64(78), event.Hist{{Slot: 5, N: 6}}, event.Hist{{Slot: 7, N: 8}}, uint32(10), "owner"}},
 	})
+}
+
+func TestFailureRecordsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
+	r := newRecord(t, "failed_record", event.KindFailure)
+	for i, field := range []string{"start", "end", "ret", "cgroup", "arg.0", "arg.5", "number", "compat", "returns", "cpu", "has_path.1", "head.tid", "head.tgid"} {
+		r.set(field, uint64(i+1))
+	}
+	r.set("returns", 34)
+	r.set("has_path.0", 0)
+	r.text("path.0", "not read")
+	r.text("path.1", "/a")
+	for i, field := range []string{"place", "ret", "stack", "function", "failed"} {
+		r.set("inner.1."+field, uint64(50+i)) // the last of 34
+		r.set("inner.2."+field, uint64(60+i)) // the first that was kept
+	}
+	f := r.decode().(*event.Failure)
+	same(t, map[string][2]any{
+		"instants": {[4]uint64{f.Start, f.End, f.Ret, f.Cgroup}, [4]uint64{1, 2, 3, 4}}, "arguments": {f.Args, [6]uint64{5, 0, 0, 0, 0, 6}},
+		"call":  {[]any{f.Number, f.Compat, f.Returns, f.CPU, f.TID, f.PID}, []any{uint32(7), true, uint32(34), uint32(10), uint32(12), uint32(13)}},
+		"paths": {f.Paths, [2]event.Path{{}, {Text: "/a", Read: true}}}, "returns": {len(f.Inner), 32},
+		"first": {f.Inner[0], event.ErrorReturn{Place: 60, Ret: 61, Stack: 62, Function: 63, Failed: true}},
+		"last":  {f.Inner[31], event.ErrorReturn{Place: 50, Ret: 51, Stack: 52, Function: 53, Failed: true}},
+	})
+	r = newRecord(t, "signal_record", event.KindSignal)
+	for i, field := range []string{"time", "address", "stack", "number", "code", "target_tid", "target_tgid"} {
+		r.set(field, uint64(i+1))
+	}
+	r.text("target_comm", "name")
+	same(t, map[string][2]any{"signal": {r.decode(), &event.Signal{Time: 1, Address: 2, Stack: 3, Number: 4, Code: 5, TargetTID: 6, TargetPID: 7, Target: "name"}}})
+	r = newRecord(t, "death_record", event.KindDeath)
+	for i, field := range []string{"time", "signal", "dumped"} {
+		r.set(field, uint64(i+1))
+	}
+	same(t, map[string][2]any{"death": {r.decode(), &event.Death{Time: 1, Signal: 2, Dumped: true}}})
 }
 
 func TestEveryLossHasAName(t *testing.T) {

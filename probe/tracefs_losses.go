@@ -10,9 +10,7 @@ import (
 
 // tracefsCounts is what went missing, or was left out.
 type tracefsCounts struct {
-	lostEvents  uint64 // events that the kernel's buffers did not take
 	lostAtSweep uint64
-	discarded   uint64 // events read after a loss, which could not be paired
 	undecoded   uint64
 	clock       uint64
 	noSleep     uint64
@@ -22,7 +20,6 @@ type tracefsCounts struct {
 	byRatio     uint64
 	shed        lossCount
 	overBudget  lossCount
-	read        tracefs.Counts // as of the last look
 }
 
 // kernelCounts are what the kernel counts of probes and buffers.
@@ -112,7 +109,7 @@ func (w *tracefsWitness) Losses() ([]Loss, error) {
 		return nil, err
 	}
 	if w.reader != nil {
-		w.counts.read = w.reader.Counts()
+		w.read = w.reader.Counts()
 	}
 	c := &w.counts
 	return []Loss{
@@ -121,7 +118,7 @@ func (w *tracefsWitness) Losses() ([]Loss, error) {
 		{ID: "missed_entry", Title: "waits not counted: the kernel did not run the probe", Count: sum.EntryMisses},
 		{ID: "stray_return", Title: "returns of calls that began before", Count: sum.Strays, Harmless: true},
 		{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: sum.ReturnMisses, Harmless: true},
-		{ID: "buffer_full", Title: "events of calls lost: the trace buffer was full", Count: counted.lost + c.discarded},
+		{ID: "buffer_full", Title: "events of calls lost: the trace buffer was full", Count: counted.lost + w.discarded},
 		{ID: "given_up", Title: "waits given up when the gate closed or events were lost", Count: sum.GivenUp},
 		{ID: "no_sleep", Title: "calls in which the thread did not wait", Count: c.noSleep, Harmless: true},
 		{ID: "state_full", Title: "waits not counted: no memory for the thread's state", Count: c.noRoom},
@@ -131,15 +128,20 @@ func (w *tracefsWitness) Losses() ([]Loss, error) {
 		{ID: "no_process", Title: "threads whose process was not known", Count: c.noProcess},
 		{ID: "ratio", Title: "waits not measured: only one in some is", Count: c.byRatio},
 		{ID: "shed", Title: "wait records not made: detail was shed", Count: c.shed.Count, NS: c.shed.NS},
-		{ID: "undecoded", Title: "records not understood", Count: c.undecoded + c.read.BrokenPages},
+		{ID: "undecoded", Title: "records not understood", Count: c.undecoded + w.read.BrokenPages},
 	}, nil
 }
 
-// kernelCounts asks the kernel, which also counts what was lost since the buffers were last read.
+// kernelCounts are as the kernel tells them now, or as they were when all was detached.
 func (w *tracefsWitness) kernelCounts() (c *kernelCounts, err error) {
 	if w.final != nil {
 		return w.final, nil
 	}
+	return w.askKernel()
+}
+
+// askKernel asks the kernel, which also counts what was lost since the buffers were last read.
+func (w *tracePump) askKernel() (c *kernelCounts, err error) {
 	c = &kernelCounts{}
 	if c.profiles, err = w.fs.Profiles(); err != nil {
 		return nil, fmt.Errorf("the kernel's counts of probes: %w", err)

@@ -4,65 +4,41 @@ package probe
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"runtime"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/event"
-	"github.com/iowitness/iowitness/tracefs"
 )
 
 // tracefsWitness sees waits by entry and return of functions that sleep, as the
 // tracing file system records them: no BPF. All is counted in the program.
 type tracefsWitness struct {
+	tracePump
 	options *Options
-	notes   []string
 
-	fs      *tracefs.FS
-	owner   tracefs.Owner
-	entries *tracefs.Instance // entries, each with its stack
-	returns *tracefs.Instance // returns, sleeps, and threads that are made and end
-	sight   sleepSight
-	reader  *tracefs.Reader
-	kinds   map[uint16]*tracedEvent
-	calls   []*tracedFunction
-	byName  map[string]*tracedFunction
+	sight  sleepSight
+	kinds  map[uint16]*tracedEvent
+	calls  []*tracedFunction
+	byName map[string]*tracedFunction
 
 	address  func(symbol string) (uint64, bool) // nil: not told
 	tasks    *tasks
 	wishes   *wishes
 	threads  map[uint32]*tracedThread
 	ending   []uint32 // threads that have exited
-	queue    []any    // records not yet told
 	sites    sitePool
 	epoch    uint32
 	budget   uint32 // wait records left in the epoch
 	detail   Detail
-	open     bool   // the gate
-	ahead    uint64 // ns: up to here all events have been taken
 	walkedAt uint64
 	beat     uint64 // the last heartbeat
 
-	tick   time.Duration
-	wakeup *os.File // an eventfd
-	wakeFD int
 	counts tracefsCounts
 	final  *kernelCounts // as they were when all was detached; nil before
 }
 
-// slack is how long an event may take from its stamp to its place in the buffer.
-const slack = 2 * time.Millisecond
-
 // openTracefs makes the probes and the instances, which record nothing yet.
 func openTracefs(o *Options) (_ Witness, err error) {
-	if !seesInitialPIDs("/") {
-		return nil, errors.New("the tracing file system tells threads by the numbers of the initial pid namespace, which is not ours: run in it (--pid=host)")
-	}
 	w := &tracefsWitness{
-		options: o, detail: FullDetail, epoch: 1, tick: firstTick,
+		options: o, detail: FullDetail, epoch: 1,
 		kinds: map[uint16]*tracedEvent{}, byName: map[string]*tracedFunction{}, threads: map[uint32]*tracedThread{}, tasks: newTasks("/"),
 	}
 	defer func() {
@@ -73,23 +49,10 @@ func openTracefs(o *Options) (_ Witness, err error) {
 	if w.wishes, err = newWishes("/", o); err != nil {
 		return nil, err
 	}
-	if w.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, os.NewSyscallError("eventfd", err)
-	}
-	w.wakeup = os.NewFile(uintptr(w.wakeFD), "eventfd")
-	if w.fs, err = tracefs.Open("/"); err != nil {
+	w.each, w.giveUpAll, w.settle = w.event, w.giveUp, w.bury
+	if err := w.openPump(); err != nil {
 		return nil, err
 	}
-	if err := w.fs.CheckSwitches(); err != nil {
-		return nil, err
-	}
-	if _, err := w.fs.Probes(); err != nil {
-		return nil, err
-	}
-	if w.owner, err = w.fs.NewOwner(); err != nil {
-		return nil, err
-	}
-	w.clean()
 	if err := w.makeInstances(); err != nil {
 		return nil, err
 	}
@@ -100,95 +63,27 @@ func openTracefs(o *Options) (_ Witness, err error) {
 	return w, w.learnTasks()
 }
 
-// clean removes what killed runs have left behind. That something cannot be
-// removed is no reason not to begin.
-func (w *tracefsWitness) clean() {
-	found, err := w.fs.Cleanup()
-	if err != nil {
-		w.note("what killed runs left behind cannot be looked for: %v", err)
-	}
-	for _, l := range found {
-		if l.Err != nil {
-			w.note("%v", l)
-		}
-	}
-	w.notes = append(w.notes, w.fs.Others()...)
-}
-
-func (w *tracefsWitness) note(format string, a ...any) {
-	w.notes = append(w.notes, fmt.Sprintf(format, a...))
-}
-
-// Bounds of the buffers. An entry with its stack takes some 250 bytes, a return 28,
-// a switch 68.
-const (
-	leastBuffer = 256 << 10
-	allBuffers  = 64 << 20
-)
-
-// makeInstances makes one for entries and one for returns, since stacks are switched
-// for a whole instance and a return has nothing to tell by its stack.
-func (w *tracefsWitness) makeInstances() (err error) {
-	size := min(int(w.options.RingBytes), max(leastBuffer, allBuffers/runtime.NumCPU()))
-	if w.entries, err = w.fs.NewInstance(w.owner.String()+"_in", size>>10); err != nil {
-		return err
-	}
-	if w.returns, err = w.fs.NewInstance(w.owner.String()+"_out", size>>11); err != nil {
+// makeInstances makes them with stacks, and lets only wanted threads pass.
+func (w *tracefsWitness) makeInstances() error {
+	if err := w.newInstances(int(w.options.RingBytes)); err != nil {
 		return err
 	}
 	if err := w.entries.Stacks(true); err != nil {
 		w.note("this kernel takes no stacks at its probes (%v): causes are only known where a function has but one", err)
 	}
-	if err := w.filterThreads(); err != nil {
-		return err
-	}
-	w.reader, err = w.fs.NewReader(w.entries, w.returns)
-	return err
-}
-
-func (w *tracefsWitness) instances() []*tracefs.Instance {
-	return []*tracefs.Instance{w.entries, w.returns}
-}
-
-// filterThreads lets only the wanted processes' and followed threads' events pass.
-func (w *tracefsWitness) filterThreads() error {
-	if !w.options.Follow && len(w.options.PIDs) == 0 {
-		return nil
-	}
-	for _, i := range w.instances() {
-		if err := i.OnlyThreads([]uint32{0}, true); err != nil {
-			return fmt.Errorf("this kernel cannot limit a trace to some threads: %w", err)
+	if w.options.Follow || len(w.options.PIDs) > 0 {
+		if err := w.filterThreads(w.options.PIDs, w.Follow); err != nil {
+			return err
 		}
 	}
-	// Threads that are made while we look are children of threads that pass already.
-	added := map[uint32]bool{}
-	for again := true; again; {
-		again = false
-		for _, pid := range w.options.PIDs {
-			tids, _ := threadsOf("/", pid)
-			for _, tid := range tids {
-				if !added[tid] {
-					again, added[tid] = true, true
-					if err := w.Follow(tid); err != nil {
-						return err
-					}
-				}
-			}
-		}
-	}
-	return nil
+	return w.openReader()
 }
 
 // Follow also serves the filter by process.
 func (w *tracefsWitness) Follow(tid uint32) error {
 	delete(w.wishes.unfollowed, tid)
 	w.tasks.process(tid) // while it can be asked
-	for _, i := range w.instances() {
-		if err := i.AddThreads([]uint32{tid}); err != nil {
-			return fmt.Errorf("following thread %d: %w", tid, err)
-		}
-	}
-	return nil
+	return w.addThread(tid)
 }
 
 // Unfollow only stops listening: to take a thread out of the kernel's filter, all
@@ -212,9 +107,6 @@ func (w *tracefsWitness) SetAddresses(address func(symbol string) (uint64, bool)
 
 // Clock is the instant of the last walk.
 func (w *tracefsWitness) Clock() (uint64, error) { return w.walkedAt, nil }
-
-// Interrupt makes Drain return.
-func (w *tracefsWitness) Interrupt() { _, _ = w.wakeup.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
 // Start opens the gate.
 func (w *tracefsWitness) Start(tell func(*event.Tally)) error { return w.Resume(tell) }
@@ -243,7 +135,7 @@ func (w *tracefsWitness) Pause() error {
 	err := errors.Join(w.pumpNow(), w.arm(false))
 	w.open = false
 	_, lost, more := w.reader.Restart()
-	w.counts.lostEvents += lost
+	w.lostEvents += lost
 	w.giveUp()
 	return errors.Join(err, more)
 }
@@ -264,9 +156,9 @@ func (w *tracefsWitness) Heartbeat() (closed bool, err error) {
 	if !silent {
 		return false, nil
 	}
-	before := w.counts.lostEvents
+	before := w.lostEvents
 	err = w.pumpNow()
-	return w.counts.lostEvents != before, err
+	return w.lostEvents != before, err
 }
 
 // Detach removes probes and instances; what they counted is kept.
@@ -278,31 +170,11 @@ func (w *tracefsWitness) Detach() error {
 	if err != nil {
 		final = &kernelCounts{}
 	}
-	var errs []error
-	if w.reader != nil {
-		w.counts.read = w.reader.Counts()
-		errs = append(errs, w.reader.Close())
-		w.reader = nil
-	}
-	for _, i := range []**tracefs.Instance{&w.entries, &w.returns} {
-		if *i != nil {
-			errs = append(errs, (*i).Close())
-			*i = nil
-		}
-	}
-	w.open, w.final = false, final
-	return errors.Join(append(errs, w.fs.RemoveProbes(w.owner))...)
+	w.final = final
+	return w.remove()
 }
 
 // Close removes all that was made. It may be called more than once.
 func (w *tracefsWitness) Close() error {
-	errs := []error{w.Detach()}
-	if w.fs != nil {
-		errs = append(errs, w.fs.Close())
-		w.fs = nil
-	}
-	if w.wakeup != nil {
-		w.wakeup.Close() // Interrupt may still be called: it finds it closed
-	}
-	return errors.Join(errs...)
+	return errors.Join(w.Detach(), w.closePump())
 }

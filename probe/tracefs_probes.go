@@ -85,8 +85,6 @@ func (w *tracefsWitness) makeProbes() error {
 	return nil
 }
 
-func (w *tracefsWitness) group(role string) string { return w.owner.String() + "_" + role }
-
 // makePair makes a function's probes, the return first: of two probes in one
 // place the younger is hit first, and the entry must see the stack before the return is put off.
 func (w *tracefsWitness) makePair(f Function, variant int, symbol string, active int) error {
@@ -114,8 +112,6 @@ func (w *tracefsWitness) makePair(f Function, variant int, symbol string, active
 	w.byName[f.Name] = function
 	return nil
 }
-
-func (w *tracefsWitness) noteOnce(note string) { w.notes = addOnce(w.notes, note) }
 
 // learn reads where an event's record keeps its fields.
 func (w *tracefsWitness) learn(kind tracedKind, f *tracedFunction, group, name string) error {
@@ -203,14 +199,6 @@ func (w *tracefsWitness) arm(on bool) error {
 		return w.gate(true)
 	}
 	return nil
-}
-
-// gate opens or closes the gate of probes that stay armed.
-func (w *tracefsWitness) gate(open bool) error {
-	if open {
-		return errors.Join(w.returns.Trace(true), w.entries.Trace(true))
-	}
-	return errors.Join(w.entries.Trace(false), w.returns.Trace(false))
 }
 
 // SetDetail: without stacks an entry is cheaper by far. A ratio becomes a power of

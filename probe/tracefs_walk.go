@@ -258,10 +258,10 @@ func (w *tracefsWitness) addresses(stack []frame) (site []uint64) {
 
 // forgetGone drops threads whose end was not seen, as after lost events.
 func (w *tracefsWitness) forgetGone() {
-	if len(w.threads) < 1024 && w.counts.lostEvents == w.counts.lostAtSweep {
+	if len(w.threads) < 1024 && w.lostEvents == w.counts.lostAtSweep {
 		return
 	}
-	w.counts.lostAtSweep = w.counts.lostEvents
+	w.counts.lostAtSweep = w.lostEvents
 	for tid, t := range w.threads {
 		if t.ended == 0 && unix.Kill(int(tid), 0) == unix.ESRCH {
 			w.finish(tid)

@@ -56,6 +56,7 @@ var errNeverRan = errors.New("it was attached, but the kernel never ran it")
 type liveTrial struct {
 	options DiagnoseOptions
 	types   *btf.Cache // of the kernel and its modules, read once
+	chosen  string     // function to try on, found once
 }
 
 func newLiveTrial(o DiagnoseOptions) *liveTrial {
@@ -120,6 +121,13 @@ func untilTold(runs *ebpf.Map) (value uint64, err error) {
 
 // aFunction is one to try on; the exact name does not matter where none is there.
 func (l *liveTrial) aFunction() string {
+	if l.chosen == "" {
+		l.chosen = findTriggered()
+	}
+	return l.chosen
+}
+
+func findTriggered() string {
 	targets, err := kernel.FindTargets("/", triggered)
 	if err != nil {
 		return triggered[0]

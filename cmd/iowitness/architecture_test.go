@@ -21,6 +21,8 @@ var mayImport = map[string][]string{
 	"identity":                  {"event"},
 	"probe":                     {"event", "kernel", "diagnosis", "tracefs", "kmod", "taskstats", "expr"},
 	"call":                      {"event", "expr", "snapshot", "diagnosis"},
+	"failure":                   {"event", "snapshot", "diagnosis"},
+	"failure/failuretest":       {"event", "snapshot", "failure"},
 	"snapshot":                  {"event", "blame"},
 	"snapshot/snapshottest":     {"event", "blame", "snapshot"},
 	"filesystem":                {"event", "blame", "snapshot", "diagnosis"},
@@ -29,8 +31,8 @@ var mayImport = map[string][]string{
 	"scheduling/schedulingtest": {"event", "snapshot", "profile", "symbol", "scheduling"},
 	"request":                   {"event", "snapshot"},
 	"request/requesttest":       {"event", "snapshot/snapshottest", "request"},
-	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis", "symbol", "profile", "scheduling"},
-	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "identity", "diagnosis", "symbol", "profile", "scheduling"},
+	"view/text":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis", "symbol", "profile", "scheduling"},
+	"view/json":                 {"event", "blame", "snapshot", "request", "filesystem", "call", "failure", "identity", "diagnosis", "symbol", "profile", "scheduling"},
 	"view/csv":                  {"event", "snapshot", "request", "identity"},
 	"view/folded":               {"symbol", "profile", "identity"},
 	"view/pprof":                {"symbol", "profile", "identity"},
@@ -52,7 +54,7 @@ var mayImport = map[string][]string{
 	"bench":                     {},
 	"blktrace":                  {"event"},
 	"expr":                      {},
-	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame", "scheduling"},
+	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "failure", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame", "scheduling"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

@@ -23,8 +23,10 @@ type cli struct {
 	Cleanup cleanupCmd `cmd:"" help:"Remove what killed runs have left in the kernel's tracing file system."`
 	Doctor  doctorCmd  `cmd:"" help:"Say which means of witnessing work on this host, and why others do not."`
 	Cpu     cpuCmd     `cmd:"" help:"Show what runs, by samples of all CPUs: functions, callers, processes; and CPUs that cannot be interrupted."`
+	Errors  errorsCmd  `cmd:"" help:"Show system calls that failed, which kernel function first returned the error, and who sent a fatal signal."`
 	Fs      fsCmd      `cmd:"" help:"Show what calls to file systems take, by file and process, and where the time of an fsync goes."`
 	Func    funcCmd    `cmd:"" help:"Measure calls of any kernel function: count, time, histogram, by arguments and results, or each call by itself."`
+	List    listCmd    `cmd:"" help:"List the functions and tracepoints that can be probed here, how, with their arguments, or why not."`
 	Kmod    kmodCmd    `cmd:"" help:"Build, load, unload or look at the kernel module, for kernels where BPF cannot do it."`
 	Offcpu  offcpuCmd  `cmd:"" help:"Show where threads are off their CPU, for how long, and who wakes them."`
 	Runq    runqCmd    `cmd:"" help:"Show how long threads that could run wait for a CPU, who woke them, and what ran meanwhile."`

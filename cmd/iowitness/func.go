@@ -36,7 +36,7 @@ type callFlags struct {
 	Output   string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 	MaxCost  float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then samples, then detaches; 0: no limit." default:"10" placeholder:"PERCENT"`
 	MaxTime  time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
-	Via      string        `help:"Witness only by this means: fexit, kprobe_multi or kretprobe." placeholder:"MEANS"`
+	Via      string        `help:"Witness only by this means: fexit, kprobe_multi, kretprobe or tracefs." placeholder:"MEANS"`
 	Btf      string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	Buffer   uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
 	MaxDepth int           `help:"Calls of a function that may be under way at once, where return probes keep a pool for them; 0: by the number of CPUs." name:"max-active" placeholder:"N"`
@@ -263,6 +263,9 @@ func (p *callPlan) compile(c *callFlags, t *probe.CallTarget) (*call.Function, e
 		field, err := scope.Field(text)
 		if err != nil && len(p.prints) == 0 {
 			continue // an argument that cannot be captured is left out where all are meant
+		}
+		if err == nil && len(p.prints) == 0 && c.via == probe.Tracefs && field.ReadsMemory() {
+			continue
 		}
 		if err != nil {
 			return nil, expressionError("--print", t, err)

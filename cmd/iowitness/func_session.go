@@ -35,7 +35,7 @@ type callSession struct {
 	flags   *callFlags
 	plan    *callPlan
 	views   *callViews
-	witness *probe.Calls
+	witness probe.CallWitness
 	names   *names
 	cgroups *identity.Cgroups
 	system  *system
@@ -127,7 +127,7 @@ func (r *callSession) open(end *ending) (err error) {
 	if p.stacks || o.By.Stack {
 		go r.names.symbols()
 	}
-	if r.witness, err = probe.OpenCalls(p.find, p.targets, o); err != nil {
+	if r.witness, err = probe.OpenCallWitness(p.find, p.targets, o); err != nil {
 		return err
 	}
 	if p.denied > 0 {
@@ -178,7 +178,7 @@ func (r *callSession) close() error {
 // watch opens the gate, shows what comes, and tells at the end what was counted.
 func (r *callSession) watch(s *streams, end *ending) (err error) {
 	r.opened, r.system = time.Now(), newSystem("/")
-	r.guard = newCallGuard(r.witness, r.flags.ratio, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On)
+	r.guard = newCallGuard(r.witness, r.flags.ratio, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On || r.witness.Means() == probe.Tracefs)
 	if r.clock, err = clockNow(); err != nil {
 		return err
 	}
@@ -409,6 +409,9 @@ func (r *callSession) report(begin time.Time, interval bool) (*call.Report, erro
 	}
 	_, report.Cost = r.system.interval(report.End.Sub(begin))
 	probes := r.guard.meter.probeCost()
+	if r.witness.Means() == probe.Tracefs {
+		probes = snapshot.Cost{} // the kernel does not measure it
+	}
 	report.Cost.ProbeNS, report.Cost.ProbeRuns, report.Cost.ProbeWall, report.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
 	report.Notes = append(append(append(report.Notes, r.witness.Notes()...), r.guard.said...), r.notes...)
 	return report, nil

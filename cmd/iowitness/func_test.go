@@ -4,11 +4,13 @@ package main
 
 import (
 	"encoding/json"
+	iofs "io/fs"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/iowitness/iowitness/lab"
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // needProbes skips where no kernel function can be probed.
@@ -72,7 +74,7 @@ func funcDocument(t *testing.T, args ...string) callsDocument {
 // each once, by each means, with what they returned.
 func TestFuncCountsWhatTheFilterWants(t *testing.T) {
 	needProbes(t)
-	for _, via := range []string{"fexit", "kretprobe"} {
+	for _, via := range []string{"fexit", "kretprobe", "tracefs"} {
 		t.Run(via, func(t *testing.T) {
 			d := funcDocument(t, "vfs_write", "--where", `count == 777 && comm == "dd"`, "--by", "comm,count,ret", "--via", via,
 				"--", "dd", "if=/dev/zero", "of=/dev/null", "bs=777", "count=1000")
@@ -128,8 +130,14 @@ func TestFuncSaysWhatIsWrong(t *testing.T) {
 // TestCallsShowsTrees: what a read does within, with its own time.
 func TestCallsShowsTrees(t *testing.T) {
 	needProbes(t)
+	for _, via := range []string{"kretprobe", "tracefs"} {
+		t.Run(via, func(t *testing.T) { showsTrees(t, via) })
+	}
+}
+
+func showsTrees(t *testing.T, via string) {
 	file := t.TempDir() + "/trees"
-	if r := runIt(t, "calls", "ksys_read", "--inside", "vfs_read,rw_verify_area", "--where", "count == 779", "--json", "-o", file,
+	if r := runIt(t, "calls", "ksys_read", "--inside", "vfs_read,rw_verify_area", "--where", "count == 779", "--json", "--via", via, "-o", file,
 		"--", "dd", "if=/dev/zero", "of=/dev/null", "bs=779", "count=5"); r.status != exitOK {
 		t.Fatal(r.err)
 	}
@@ -158,4 +166,65 @@ func TestCallsShowsTrees(t *testing.T) {
 	if n != 5 {
 		t.Errorf("%d trees of 5 reads", n)
 	}
+}
+
+// TestFuncByTracefsDies: after kill -9 the kernel records nothing more, and the next run
+// takes away what is left.
+func TestFuncByTracefsDies(t *testing.T) {
+	needProbes(t)
+	fs, err := tracefs.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fs.Close()
+	left := func() (instances []string, probes int) {
+		entries, err := iofs.ReadDir(fs.Files(), "instances")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), "iowitness") {
+				instances = append(instances, e.Name())
+			}
+		}
+		all, err := fs.Probes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all {
+			if strings.HasPrefix(p.Group, "iowitness") {
+				probes++
+			}
+		}
+		return instances, probes
+	}
+	s := startIt(t, "func", "vfs_write", "--via", "tracefs")
+	if instances, probes := left(); len(instances) != 2 || probes != 2 {
+		t.Fatalf("%v, %d probes", instances, probes)
+	}
+	s.cmd.Process.Kill()
+	s.cmd.Wait()
+	instances, _ := left()
+	for _, i := range instances {
+		on, err := iofs.ReadFile(fs.Files(), "instances/"+i+"/tracing_on")
+		if err != nil || strings.TrimSpace(string(on)) != "0" {
+			t.Errorf("%s is on after the program's death: %q, %v", i, on, err)
+		}
+	}
+	if len(instances) == 0 {
+		t.Error("nothing is left after kill -9: this is no test")
+	}
+	if d := funcDocument(t, "vfs_write", "--via", "tracefs", "--", "true"); d.Means != "tracefs" {
+		t.Errorf("%+v", d)
+	}
+	if instances, probes := left(); len(instances) > 0 || probes > 0 {
+		t.Errorf("left behind: %v, %d probes", instances, probes)
+	}
+}
+
+// TestFuncByTracefsSaysWhatItCannot: memory of the kernel is not read.
+func TestFuncByTracefsSaysWhatItCannot(t *testing.T) {
+	needProbes(t)
+	runIt(t, "func", "vfs_write", "--where", "file->f_pos == 1", "--via", "tracefs", "--for", "1s").expect(t, exitUnsupported, "reads memory")
+	runIt(t, "func", "vfs_write", "--by", "cgroup", "--via", "tracefs", "--for", "1s").expect(t, exitUnsupported, "cgroup")
 }

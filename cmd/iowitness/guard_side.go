@@ -81,7 +81,7 @@ func newProfileGuard(p *probe.Profile, budget float64, always bool) *sideGuard {
 }
 
 // newCallGuard: first stacks go, then calls are sampled; ratio is what the user has asked for.
-func newCallGuard(w *probe.Calls, ratio uint32, budget float64, always bool) *sideGuard {
+func newCallGuard(w probe.CallWitness, ratio uint32, budget float64, always bool) *sideGuard {
 	asked := probe.Detail{Stacks: true, Ratio: ratio}
 	g := &sideGuard{witness: w, things: "calls", last: probe.LevelSampled, ratio: ratio}
 	g.leanest = fmt.Sprintf("for one call in %d", probe.LevelSampled.Detail(asked).Ratio)
@@ -98,6 +98,19 @@ func newCallGuard(w *probe.Calls, ratio uint32, budget float64, always bool) *si
 			return "no stacks are taken"
 		}
 		return fmt.Sprintf("only 1 in %d calls is measured", l.Detail(asked).Ratio)
+	}
+	return g.open(budget, always)
+}
+
+// newErrorsGuard: without callers there is nothing cheaper.
+func newErrorsGuard(w *probe.Calls, budget float64, always bool) *sideGuard {
+	g := &sideGuard{witness: w, things: "failures", last: probe.LevelCounts, leanest: "without callers"}
+	g.shed = func(l probe.Level) error { return w.SetDetail(probe.Detail{Stacks: l == probe.LevelFull, Ratio: 1}) }
+	g.breaker.Words = func(l probe.Level) string {
+		if l == probe.LevelFull {
+			return "callers are told"
+		}
+		return "callers are not told, and the function that is named first may be further out than that in which an error began"
 	}
 	return g.open(budget, always)
 }

@@ -77,10 +77,12 @@ func doctorFunction(f *diagnosis.Function) any {
 		"name": quote(f.Name), "waits_for": quote(f.Waits), "flagged": f.Flagged, "module": name(f.Module),
 		"symbols": quoted(f.Symbols), "not_seen": quoted(f.NotSeen), "arguments_changed": f.ArgumentsChanged, "copies": f.Copies,
 		"blacklisted": f.Blacklisted, "traceable": f.Traceable, "denied": name(f.Denied), "note": name(f.Note),
-		"means": list(f.Means, func(m *diagnosis.FunctionMeans) any {
-			return byTable(diagnosis.FunctionMeansFields, map[string]any{"id": m.ID, "verdict": string(m.Verdict), "reason": name(m.Reason)})
-		}),
+		"means": list(f.Means, functionMeans),
 	})
+}
+
+func functionMeans(m *diagnosis.FunctionMeans) any {
+	return byTable(diagnosis.FunctionMeansFields, map[string]any{"id": m.ID, "verdict": string(m.Verdict), "reason": name(m.Reason)})
 }
 
 func doctorFacts(facts []diagnosis.Fact) object {

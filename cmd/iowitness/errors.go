@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/iowitness/iowitness/failure"
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/view/json"
+)
+
+// errorsCmd tells what fails, and where in the kernel it began.
+type errorsCmd struct {
+	Functions []string      `help:"Witness the returns of these functions, by name or pattern, instead of those that iowitness knows." placeholder:"PATTERN"`
+	Families  []string      `help:"Witness only these families of functions: exec, path, file, socket, mount, process." placeholder:"ID"`
+	Attach    time.Duration `help:"Attach to functions for no longer than this; the rest is left out, and told." name:"attach-for" default:"10s" placeholder:"10s"`
+	For       time.Duration `help:"Witness for this long." placeholder:"10s"`
+	Pid       []uint32      `help:"Only these processes."`
+	Comm      string        `help:"Only threads of this name." placeholder:"NAME"`
+	Cgroup    string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
+	Json      bool          `help:"Print JSON."`
+	Schema    bool          `help:"Print the JSON schema, and witness nothing."`
+	Markdown  bool          `help:"Print the page that describes the document, and witness nothing." hidden:""`
+	Output    string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
+	MaxRate   uint32        `help:"Failed calls told one by one in a second, for each CPU; those beyond it are only counted." default:"1000" placeholder:"N"`
+	MaxCost   float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"10" placeholder:"PERCENT"`
+	MaxTime   time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
+	Via       string        `help:"Witness functions only by this means: fexit, kprobe_multi or kretprobe; none: only system calls and signals." placeholder:"MEANS"`
+	Btf       string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
+	Buffer    uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"4096"`
+
+	command  []string // after "--"
+	via      probe.Means
+	families []probe.Family
+}
+
+func (c *errorsCmd) take(command []string) { c.command = command }
+
+// noFunctions is the word for --via that has none witnessed.
+const noFunctions = "none"
+
+// Validate checks what the flags' types cannot say.
+func (c *errorsCmd) Validate() (err error) {
+	for name, d := range map[string]time.Duration{"--for": c.For, "--max-time": c.MaxTime, "--attach-for": c.Attach} {
+		if d < 0 {
+			return fmt.Errorf("%s: a duration cannot be negative", name)
+		}
+	}
+	if c.MaxCost < 0 {
+		return errors.New("--max-cost: a cost cannot be negative")
+	}
+	if c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
+		return fmt.Errorf("--buffer: %d is no power of two from 4 to 1048576", c.Buffer)
+	}
+	if c.Via != "" && c.Via != noFunctions {
+		if c.via, err = probe.ParseCallMeans(c.Via); err != nil {
+			return fmt.Errorf("--via: %w", err)
+		}
+	}
+	if len(c.Families) > 0 && len(c.Functions) > 0 {
+		return errors.New("--families and --functions exclude each other")
+	}
+	c.families, err = chooseFamilies(c.Families)
+	return err
+}
+
+// chooseFamilies finds families by id; all if none is named.
+func chooseFamilies(ids []string) ([]probe.Family, error) {
+	if len(ids) == 0 {
+		return probe.Families, nil
+	}
+	var chosen []probe.Family
+	var known []string
+	for _, f := range probe.Families {
+		known = append(known, f.ID)
+		if slices.Contains(ids, f.ID) {
+			chosen = append(chosen, f)
+		}
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, fmt.Errorf("--families: %q is none of %s", id, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// Run witnesses until it is told to end.
+func (c *errorsCmd) Run(s *streams) error {
+	switch {
+	case c.Markdown:
+		return writeTo(c.Output, s, failure.WriteReference)
+	case c.Schema:
+		return writeTo(c.Output, s, json.WriteFailuresSchema)
+	}
+	find, targets, err := c.resolve()
+	if errors.Is(err, probe.ErrNoFunction) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	out, err := c.openOutput(s)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	end := newEnding(out)
+	defer end.close()
+	r := &errorsSession{flags: c, out: out, facts: kernel.Read("/")}
+	if err := r.open(find, targets, end); err != nil {
+		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
+			return exitStatus(exitSignal + int(syscall.SIGINT))
+		}
+		return explain(err)
+	}
+	end.call(r.witness.Interrupt)
+	err = r.watch(s, end)
+	return errors.Join(err, r.close())
+}
+
+// resolve finds the functions whose returns are witnessed.
+func (c *errorsCmd) resolve() (find *probe.CallTargets, targets []*probe.CallTarget, err error) {
+	if find, err = probe.NewCallTargets(c.Btf); err != nil || c.Via == noFunctions {
+		return find, nil, err
+	}
+	if len(c.Functions) == 0 {
+		targets, err = find.FindFamilies(c.families)
+		if errors.Is(err, kernel.ErrNoSymbols) {
+			return find, nil, nil // which opening tells
+		}
+		return find, targets, err
+	}
+	if targets, _, err = find.Find(c.Functions); err != nil {
+		return find, nil, err
+	}
+	if targets = probe.ErrorTargets(targets); len(targets) == 0 {
+		return find, nil, fmt.Errorf("%s %w: none of these functions returns an error", strings.Join(c.Functions, ", "), probe.ErrNoFunction)
+	}
+	return find, targets, nil
+}
+
+func (c *errorsCmd) openOutput(s *streams) (*os.File, error) {
+	switch {
+	case c.Output != "" && c.Output != "-":
+		return os.Create(c.Output)
+	case c.command != nil && c.Output == "":
+		return dup(s.err)
+	}
+	return dup(s.out)
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failure
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// called makes the stack of a function from its callers, innermost first.
+func called(by ...string) (frames []Frame) {
+	for i, name := range by {
+		frames = append(frames, Frame{Address: uint64(len(name)*1000 + len(by) - i), Function: name})
+	}
+	return frames
+}
+
+func steps(errno unix.Errno, names ...string) (s []Step) {
+	for _, name := range names {
+		s = append(s, Step{name, errno})
+	}
+	return s
+}
+
+func TestChains(t *testing.T) {
+	ok := func(name string, place uint64) Return { return Return{Function: name, Place: place} }
+	bad := func(name string, place uint64, errno unix.Errno, by ...string) Return {
+		return Return{Function: name, Place: place, Errno: errno, Callers: called(by...)}
+	}
+	for name, c := range map[string]struct {
+		returns []Return
+		errno   unix.Errno
+		steps   []Step
+		before  []Step
+		others  []Step
+	}{
+		"nothing witnessed": {errno: unix.EINVAL},
+		"one within the next": {
+			returns: []Return{
+				bad("load_script", 80, unix.ENOEXEC, "bprm", "exec"), bad("vm_mmap", 40, unix.EINVAL, "elf_map", "load_elf", "bprm", "exec"),
+				bad("load_elf", 80, unix.EINVAL, "bprm", "exec"), bad("bprm", 90, unix.EINVAL, "exec"),
+			},
+			errno: unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap", "load_elf", "bprm"), others: steps(unix.ENOEXEC, "load_script"),
+		},
+		"the format before returned the same, and was given up": {
+			returns: []Return{
+				bad("script", 80, unix.ENOEXEC, "bprm", "exec"), bad("read", 60, unix.ENOEXEC, "misc", "bprm", "exec"), bad("misc", 80, unix.ENOEXEC, "bprm", "exec"),
+				bad("bprm", 90, unix.ENOEXEC, "exec"),
+			},
+			errno: unix.ENOEXEC, steps: steps(unix.ENOEXEC, "read", "misc", "bprm"), others: steps(unix.ENOEXEC, "script"),
+		},
+		"one that went no further, as its caller succeeded": {
+			returns: []Return{bad("lookup", 40, unix.ENOENT, "walk", "open"), ok("walk", 60), bad("open", 80, unix.ENOENT)},
+			errno:   unix.ENOENT, steps: steps(unix.ENOENT, "open"), others: steps(unix.ENOENT, "lookup"),
+		},
+		"what cleans up succeeds": {
+			returns: []Return{bad("lookup", 40, unix.ENOENT, "find", "open"), ok("put", 60), bad("open", 80, unix.ENOENT)},
+			errno:   unix.ENOENT, steps: steps(unix.ENOENT, "lookup", "open"),
+		},
+		"without stacks a success around it stands against it": {
+			returns: []Return{bad("lookup", 40, unix.ENOENT), ok("walk", 60), bad("open", 80, unix.ENOENT)},
+			errno:   unix.ENOENT, steps: steps(unix.ENOENT, "open"), others: steps(unix.ENOENT, "lookup"),
+		},
+		"it is changed on its way": {
+			returns: []Return{bad("area", 20, unix.ENOMEM, "map", "load"), bad("map", 40, unix.ENOMEM, "load"), bad("load", 60, unix.EINVAL)},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "load"), before: steps(unix.ENOMEM, "area", "map"),
+		},
+		"it is changed by the system call itself": {
+			returns: []Return{bad("area", 20, unix.ENOMEM, "map")},
+			errno:   unix.EAGAIN, before: steps(unix.ENOMEM, "area"),
+		},
+		"the second try of a walk": {
+			returns: []Return{
+				bad("walk", 40, unix.ECHILD, "path", "open"), bad("path", 60, unix.ECHILD, "open"),
+				bad("walk", 40, unix.ENOENT, "path", "open"), bad("path", 60, unix.ENOENT, "open"), bad("open", 80, unix.ENOENT),
+			},
+			errno: unix.ENOENT, steps: steps(unix.ENOENT, "walk", "path", "open"), others: steps(unix.ECHILD, "path", "walk"),
+		},
+		"no error of the call's": {
+			returns: []Return{bad("walk", 40, unix.ECHILD, "path"), ok("path", 60)},
+			errno:   unix.EBADF, others: steps(unix.ECHILD, "walk"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ChainOf(c.returns, c.errno)
+			if !slices.Equal(got.Steps, c.steps) || !slices.Equal(got.Before, c.before) || !slices.Equal(got.Others, c.others) {
+				t.Errorf("steps %v\nnot   %v\nbefore %v\nnot    %v\nothers %v\nnot    %v", got.Steps, c.steps, got.Before, c.before, got.Others, c.others)
+			}
+		})
+	}
+}
+
+// play makes up a run of functions that call each other, with all that can become of an error.
+type play struct {
+	random  *rand.Rand
+	returns []Return
+	calls   int
+	errors  unix.Errno
+}
+
+// call runs a function and what it calls. It gives the error that it returns and the functions
+// through which that came, innermost first.
+func (p *play) call(callers []Frame, place uint64, depth int) (errno unix.Errno, path []string) {
+	p.calls++
+	name := fmt.Sprintf("f%d", p.calls)
+	for i := range p.random.IntN(4) {
+		if depth == 0 || p.calls > 60 {
+			break
+		}
+		caller := Frame{Address: uint64(p.calls*100 + i), Function: name}
+		inner, from := p.call(append([]Frame{caller}, callers...), place-16, depth-1)
+		if inner != 0 && p.random.IntN(3) > 0 { // else it goes on
+			errno, path = inner, from
+			break
+		}
+	}
+	if errno == 0 && p.random.IntN(3) == 0 {
+		p.errors++ // each error that arises differs from the others
+		errno = p.errors
+	}
+	if errno != 0 {
+		path = append(path, name)
+	}
+	p.told(Return{Function: name, Place: place, Errno: errno, Callers: callers})
+	return errno, path
+}
+
+// told keeps a return as the kernel side does.
+func (p *play) told(r Return) {
+	if r.Errno == 0 {
+		r.Callers = nil
+		if n := len(p.returns); n == 0 || p.returns[n-1].Place >= r.Place {
+			return
+		}
+	}
+	p.returns = append(p.returns, r)
+}
+
+// TestChainsOfCallsThatAreMadeUp are their errors' ways, and where not all returns were kept
+// the outer part of them.
+func TestChainsOfCallsThatAreMadeUp(t *testing.T) {
+	failed := 0
+	for seed := range uint64(20000) {
+		p := &play{random: rand.New(rand.NewPCG(seed, 1))}
+		errno, path := p.call([]Frame{{1, "syscall"}}, 4096, 6)
+		if errno == 0 {
+			continue
+		}
+		failed++
+		if got := names(ChainOf(p.returns, errno).Steps); !slices.Equal(got, path) {
+			t.Fatalf("seed %d: %v, not %v, of %+v", seed, got, path, p.returns)
+		}
+		kept := p.returns[len(p.returns)/2:]
+		got := names(ChainOf(kept, errno).Steps)
+		if len(got) == 0 || len(got) > len(path) || !slices.Equal(got, path[len(path)-len(got):]) {
+			t.Fatalf("seed %d: %v is no outer part of %v", seed, got, path)
+		}
+	}
+	if failed < 1000 {
+		t.Errorf("only %d runs failed: this is no test", failed)
+	}
+}
+
+func names(steps []Step) (names []string) {
+	for _, s := range steps {
+		names = append(names, s.Function)
+	}
+	return names
+}
+
+// FuzzChain: whatever comes, each step lies within the next and has the error.
+func FuzzChain(f *testing.F) {
+	f.Add([]byte{1, 40, 22, 2, 60, 0, 3, 80, 22}, byte(22))
+	f.Fuzz(func(t *testing.T, b []byte, errno byte) {
+		var returns []Return
+		for ; len(b) >= 3; b = b[3:] {
+			r := Return{Function: fmt.Sprint(len(returns)), Place: uint64(b[1]), Errno: unix.Errno(b[2])}
+			if b[0]&1 != 0 {
+				r.Callers = called("a", fmt.Sprint(b[0]), "c")
+			}
+			returns = append(returns, r)
+		}
+		place := map[string]uint64{}
+		for _, r := range returns {
+			place[r.Function] = r.Place
+		}
+		c := ChainOf(returns, unix.Errno(errno))
+		for i, s := range c.Steps {
+			if s.Errno != unix.Errno(errno) {
+				t.Errorf("%+v of %d", s, errno)
+			}
+			if i > 0 && place[c.Steps[i-1].Function] >= place[s.Function] {
+				t.Errorf("%+v is not within %+v", c.Steps[i-1], s)
+			}
+		}
+	})
+}
