@@ -28,7 +28,11 @@ type Truth struct {
 	// Told by the workloads "spin" and "compete" only: CPU time of each thread.
 	Each []time.Duration `json:"each,omitempty"`
 
-	// Told by the workload "files" only: by kind of call.
+	// Told by the workload "copy" only.
+	MinorFaults int64 `json:"minor_faults,omitempty"`
+	MajorFaults int64 `json:"major_faults,omitempty"`
+
+	// Told by the workloads "files", "copy", "database" and "messages" only: by kind of call.
 	Calls map[string]*Calls `json:"calls,omitempty"`
 
 	// Told by the workload "counted" only.

@@ -92,8 +92,9 @@ type Calls struct {
 	spec     *ebpf.CollectionSpec // of all programs, from which copies are made
 }
 
-// OpenCalls loads the witness and attaches it, with its gate still closed. An error
-// that wraps ErrCallsUnsupported says what is missing.
+// OpenCalls loads the witness and attaches it, with its gate still closed. Where a means cannot
+// probe each of a few functions, as fexit those of more than six arguments before Linux 6.6, the one
+// that can probe most of them is taken. An error that wraps ErrCallsUnsupported says what is missing.
 func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls, error) {
 	_ = rlimit.RemoveMemlock()
 	removeLeftovers()
@@ -101,15 +102,31 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	if o.Errors && len(targets) == 0 {
 		return loadCalls(find, nil, o, RawTP)
 	}
+	var best *Calls
 	for _, via := range o.order(targets) {
 		w, err := loadCalls(find, targets, o, via)
-		if err == nil {
-			return w, nil
-		}
-		if pid := new(PIDError); errors.As(err, &pid) || errors.Is(err, ErrCancelled) {
+		switch pid := new(PIDError); {
+		case err == nil && best == nil:
+			best = w
+		case err == nil && w.unprobed() < best.unprobed():
+			best.Close()
+			best = w
+		case err == nil:
+			w.Close()
+		case errors.As(err, &pid) || errors.Is(err, ErrCancelled):
+			if best != nil {
+				best.Close()
+			}
 			return nil, err
+		default:
+			refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
 		}
-		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+		if best != nil && (best.unprobed() == 0 || len(targets) > oneByOne) {
+			return best, nil
+		}
+	}
+	if best != nil {
+		return best, nil
 	}
 	unsupported := fmt.Errorf("%w: %s", ErrCallsUnsupported, strings.Join(refused, "; "))
 	if !o.Errors || o.Via != "" {
@@ -121,6 +138,16 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	}
 	w.notes = append(w.notes, fmt.Sprintf("which function first returned an error is not told: no function can be probed here (%s)", strings.Join(refused, "; ")))
 	return w, nil
+}
+
+// unprobed is how many functions could not be probed.
+func (w *Calls) unprobed() (n int) {
+	for _, t := range w.targets {
+		if t == nil {
+			n++
+		}
+	}
+	return n
 }
 
 // oneByOne is how many functions are probed each with programs of its own where one

@@ -24,6 +24,8 @@ var SummaryFields = []Info{
 	{ID: "heatmap", Kind: snapshot.Object, Nullable: true, Help: "Whole times of requests over time: width of a column, and rows of counts by column, the shortest times first; null: no request has a time."},
 	{ID: "findings", Kind: snapshot.List, Help: "What the figures of a device speak for. It is evidence and no verdict."},
 	{ID: "victim", Kind: snapshot.Object, Nullable: true, Help: "Who shared disks with a process while it was slow, and only then; null: --victim was not given."},
+	{ID: "repeats", Kind: snapshot.List, Nullable: true, Help: "Who used the same blocks again and again, by falling requests; null: requests were not looked at one by one, see --repeats."},
+	{ID: "repeats_missed", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "By so much each count of repeats may be too low, for want of room or because requests were lost."},
 	{ID: "folded", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "Requests whose process, cgroup and file are not told apart for want of room."},
 	{ID: "losses", Kind: snapshot.Object, Help: "Requests as they came and went."},
 	{ID: "notes", Kind: snapshot.List, Help: "Sentences about what could not be witnessed."},
@@ -47,6 +49,22 @@ var PaceFields = []Info{
 	{ID: "device_mean_ns", Unit: snapshot.Nanoseconds, Kind: snapshot.Integer, Help: "Mean time in driver and device."},
 	{ID: "mean_bytes", Unit: Bytes, Kind: snapshot.Integer, Help: "Mean size."},
 	{ID: "depth_mean", Kind: snapshot.Number, Help: "Requests of the disk that the driver had at an issue, on average."},
+}
+
+// RepeatFields are the keys of an element of repeats.
+var RepeatFields = []Info{
+	{ID: "device", Kind: snapshot.Text, Nullable: true, Help: "The disk."},
+	{ID: "op", Kind: snapshot.Text, Help: "read or write."},
+	{ID: "pid", Unit: snapshot.ID, Kind: snapshot.Integer, Help: "Process for which the requests are."},
+	{ID: "comm", Kind: snapshot.Text, Nullable: true, Help: "Its command."},
+	{ID: "file", Kind: snapshot.Text, Nullable: true, Help: "File that they are of."},
+	{ID: "extents", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "Different places, each with a length, that were used ten times or more."},
+	{ID: "bytes", Unit: Bytes, Kind: snapshot.Integer, Help: "Of all of them, once."},
+	{ID: "requests", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "Requests to them."},
+	{ID: "times_min", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "How often that of them was used that was used least."},
+	{ID: "times_max", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "And that which was used most."},
+	{ID: "of", Unit: snapshot.Count, Kind: snapshot.Integer, Help: "Requests of this kind that the process had for the file, to whatever place."},
+	{ID: "disk_percent", Unit: snapshot.Percent, Kind: snapshot.Number, Help: "Share of requests in those of this kind to the disk."},
 }
 
 // LossFields are the keys of losses.

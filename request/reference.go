@@ -33,6 +33,7 @@ func WriteReference(w io.Writer) error {
 	writeInfos(b, "The victim", "The keys of victim.", VictimFields)
 	writeInfos(b, "Its devices", "The elements of its devices.", CrowdFields)
 	writeInfos(b, "Their processes", "The elements of a device's processes.", NeighbourFields)
+	writeInfos(b, "Repeats", "The elements of repeats.", RepeatFields)
 	writeInfos(b, "Losses", "The keys of losses.", LossFields)
 	return b.Flush()
 }

@@ -46,6 +46,8 @@ type Summary struct {
 	Heat       *Heat
 	Findings   []Finding
 	Victim     *Suffering // nil: nobody was asked for
+	Repeats    []Repeat   // nil: requests were not looked at one by one
+	Missed     uint64     // by so much a count of Repeats may be too low
 	Folded     uint64     // requests whose process, cgroup and file are not told apart
 }
 

@@ -76,6 +76,8 @@ type Cost struct {
 type Usage struct {
 	Command         []string
 	Real, User, Sys time.Duration
+	MinorFaults     uint64 // page faults that needed no I/O
+	MajorFaults     uint64 // and those that did
 	ExitCode        int
 	Signal          string // that ended it, such as "SIGKILL"; empty: it exited
 }

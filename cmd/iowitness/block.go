@@ -27,6 +27,7 @@ type blockCmd struct {
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
 	Victim   string        `help:"Tell who had the device while requests of this process were slow, with --summary: its pid, or its threads' name." placeholder:"PID|NAME"`
 	Slow     time.Duration `help:"Which of the victim's requests are slow; by default the slowest tenth." placeholder:"10ms"`
+	Repeats  bool          `help:"Tell who uses the same blocks again and again, too; with --summary."`
 	Import   *string       `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
 	Interval length        `help:"Width of a column of the heat map." default:"1s"`
 
@@ -79,6 +80,8 @@ func (c *blockCmd) Validate() error {
 		return errors.New("--heatmap goes with --summary")
 	case c.Victim != "" && !c.Summary:
 		return errors.New("--victim goes with --summary")
+	case c.Repeats && !c.Summary:
+		return errors.New("--repeats goes with --summary: a list tells repeats at its end")
 	case c.Slow > 0 && c.Victim == "":
 		return errors.New("--slow goes with --victim")
 	case c.Victim != "" && (len(c.Pid) > 0 || c.Comm != "" || c.Cgroup != "" || len(c.Op) > 0 || c.Min > 0 || c.MinBytes > 0 || c.Layer != "all"):
@@ -246,8 +249,11 @@ func (c *blockCmd) newVictim(global func(uint32) (uint32, error)) (*request.Vict
 }
 
 // summary is of all that was collected.
-func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, o request.Options) *request.Summary {
+func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, repeats *request.Repeats, o request.Options) *request.Summary {
 	s := sums.Summary(o)
+	if repeats != nil {
+		s.Repeats, s.Missed = repeats.Found(), repeats.Missed
+	}
 	if victim != nil {
 		s.Victim = victim.Suffering(c.Victim)
 	}

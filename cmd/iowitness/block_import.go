@@ -68,7 +68,7 @@ func (c *blockCmd) runImport(s *streams) error {
 
 func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Reader) error {
 	names := importNames{}
-	sums := request.NewCollector(0, 0)
+	sums, repeats := request.NewCollector(0, 0), request.NewRepeats()
 	victim, _ := c.newVictim(func(pid uint32) (uint32, error) { return pid, nil })
 	var first, last uint64
 	counts, damage := reader.Read(func(o *event.IO) {
@@ -78,6 +78,7 @@ func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Read
 		last = max(last, o.Completed)
 		if c.wantsAll(o, names) {
 			sums.Add(o)
+			repeats.Add(o)
 		}
 		if victim != nil && (c.dev == 0 || o.Dev == c.dev || o.Disk == c.dev) {
 			victim.Add(o)
@@ -97,7 +98,7 @@ func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Read
 	if damage != nil {
 		o.Notes = append(o.Notes, damage.Error())
 	}
-	return errors.Join(writing(c.writeSummary(out, c.summary(sums, victim, o), names)), damage)
+	return errors.Join(writing(c.writeSummary(out, c.summary(sums, victim, repeats, o), names)), damage)
 }
 
 // importFoot tells in sentences what a recording holds and lacks.

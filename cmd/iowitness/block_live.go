@@ -33,8 +33,9 @@ type requestSession struct {
 	opened  time.Time
 	notes   []string
 	guard   *sideGuard
-	victim  *request.Victim // nil: nobody is asked for
-	charged bool            // writeback, to the cgroup of whoever dirtied it
+	victim  *request.Victim  // nil: nobody is asked for
+	repeats *request.Repeats // nil: single requests do not come
+	charged bool             // writeback, to the cgroup of whoever dirtied it
 	told    uint64
 	joined  uint64 // of them
 	free    uint64 // of them: written back, and not charged
@@ -59,7 +60,7 @@ func (c *blockCmd) runLive(s *streams) error {
 		r.note(err.Error())
 	}
 	r.witness, err = probe.OpenRequests(probe.RequestOptions{
-		Records: !c.Summary || c.Victim != "", Waits: !c.Summary || c.Victim != "", Sums: c.Summary,
+		Records: !c.Summary || c.Victim != "" || c.Repeats, Waits: !c.Summary || c.Victim != "", Sums: c.Summary,
 		Dev: c.dev, PIDs: c.Pid, MinTime: c.Min, MinBytes: c.MinBytes, IncludeSelf: c.IncludeSelf,
 		RingBytes: c.Buffer << 10, Budget: c.MaxRate, Silence: defaultSilent,
 		UnchargedWriteback: !r.charged, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
@@ -73,6 +74,9 @@ func (c *blockCmd) runLive(s *streams) error {
 
 func (r *requestSession) run(s *streams, out *os.File) error {
 	c := r.c
+	if !c.Summary || c.Victim != "" || c.Repeats {
+		r.repeats = request.NewRepeats()
+	}
 	end := newEnding(out)
 	defer end.close()
 	end.call(r.witness.Interrupt)
@@ -169,7 +173,13 @@ func (r *requestSession) write(o *event.IO) {
 	if r.victim != nil {
 		r.victim.Add(o)
 	}
-	if r.failed != nil || r.lines == nil || !r.c.wants(o, r.names) {
+	if r.failed != nil || !r.c.wants(o, r.names) {
+		return
+	}
+	if r.repeats != nil {
+		r.repeats.Add(o)
+	}
+	if r.lines == nil {
 		return
 	}
 	r.told++
@@ -236,6 +246,9 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 	for _, l := range losses {
 		if l.Count > 0 && !l.Harmless {
 			lost = append(lost, fmt.Sprintf("%d %s", l.Count, l.Title))
+			if r.repeats != nil {
+				r.repeats.Missed += l.Count // any of them may have gone to the same blocks
+			}
 		}
 	}
 	if r.sums == nil {
@@ -247,7 +260,7 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 		return err
 	}
 	r.noteUncharged(r.sums.Uncharged())
-	return writing(r.c.writeSummary(out, r.c.summary(r.sums, r.victim, request.Options{
+	return writing(r.c.writeSummary(out, r.c.summary(r.sums, r.victim, r.repeats, request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
 		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},
 		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),
@@ -262,6 +275,9 @@ func (r *requestSession) foot(s *streams, c probe.RequestCounts, lost []string) 
 	}
 	if r.c.isFiltered() {
 		parts[0] += ", as they were asked for"
+	}
+	if found := r.repeats.Found(); len(found) > 0 {
+		parts = append(parts, text.RepeatWords(&found[0], r.names, r.repeats.Missed))
 	}
 	if c.InFlight > 0 {
 		parts = append(parts, fmt.Sprintf("%d still under way", c.InFlight))

@@ -17,14 +17,14 @@ import (
 func TestTheMachineStuttersThoughLoadIsLow(t *testing.T) {
 	t.Run("interrupts", func(t *testing.T) {
 		lab.Module(t, "iw_busy", "irqs_off=1", "busy_ms=400", "rest_ms=600")
-		r := runIt(t, "cpu", "--event", "cpu-clock", "--for", "5s")
+		r := runIt(t, "cpu", "--event", "cpu-clock", "--max-cost", "0", "--for", "5s")
 		if r.status != exitOK || !strings.Contains(r.out, "CPU 1 took no sample") || !strings.Contains(r.out, "[iw_busy]") {
 			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("preemption", func(t *testing.T) {
 		lab.Module(t, "iw_busy", "busy_ms=400", "rest_ms=600")
-		r := runIt(t, "cpu", "--event", "cpu-clock", "--for", "5s", "--json")
+		r := runIt(t, "cpu", "--event", "cpu-clock", "--max-cost", "0", "--for", "5s", "--json")
 		var spun uint64
 		for _, f := range readProfile(t, []byte(r.out)).Functions {
 			if f.Function == "iw_busy_spin" && f.Module == "[iw_busy]" {
@@ -43,7 +43,7 @@ func TestTheMachineStuttersThoughLoadIsLow(t *testing.T) {
 		}
 		c.Go()
 		defer c.End()
-		r = runIt(t, "runq", "--for", "5s", "--slower", "50ms", "--json")
+		r = runIt(t, "runq", "--max-cost", "0", "--for", "5s", "--slower", "50ms", "--json")
 		var doc struct {
 			Longest []struct {
 				CPU    int

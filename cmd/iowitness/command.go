@@ -122,6 +122,9 @@ func (c *child) measure() {
 	state := c.cmd.ProcessState
 	c.usage.Real = time.Since(c.started)
 	c.usage.User, c.usage.Sys = state.UserTime(), state.SystemTime()
+	if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+		c.usage.MinorFaults, c.usage.MajorFaults = uint64(u.Minflt), uint64(u.Majflt)
+	}
 	c.usage.ExitCode = state.ExitCode()
 	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
 		c.usage.ExitCode = exitSignal + int(status.Signal())

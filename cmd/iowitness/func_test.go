@@ -40,6 +40,10 @@ type callsDocument struct {
 		OwnNS         uint64 `json:"own_ns"`
 		MaxNS         uint64 `json:"max_ns"`
 		Histogram     []struct{ Count uint64 }
+		Peaks         []struct {
+			NS      uint64
+			Percent float64
+		}
 	}
 	UnderWay uint64 `json:"under_way"`
 	Lost     map[string]struct{ Count uint64 }

@@ -57,10 +57,15 @@ type document struct {
 	Waits              []waitDoc     `json:"waits"`
 	InProgress         []progressDoc `json:"in_progress"`
 	Command            *struct {
-		Argv     []string `json:"argv"`
-		RealNS   uint64   `json:"real_ns"`
-		ExitCode int      `json:"exit_code"`
-		Signal   *string  `json:"signal"`
+		Argv   []string `json:"argv"`
+		RealNS uint64   `json:"real_ns"`
+		SysNS  uint64   `json:"sys_ns"`
+
+		MinorFaults uint64 `json:"minor_faults"`
+		MajorFaults uint64 `json:"major_faults"`
+
+		ExitCode int     `json:"exit_code"`
+		Signal   *string `json:"signal"`
 	} `json:"command"`
 }
 

@@ -11,11 +11,11 @@ import (
 	"io/fs"
 )
 
-//go:embed iw_busy
+//go:embed iw_busy iw_reader
 var source embed.FS
 
 // Names are those of the modules.
-var Names = []string{"iw_busy"}
+var Names = []string{"iw_busy", "iw_reader"}
 
 // Source is a module's, and a digest of it.
 func Source(name string) (files fs.FS, digest string, err error) {

@@ -25,7 +25,7 @@ import (
 // libraries they need. Those that it lacks are missing in the guest too.
 var tools = []string{
 	"losetup", "mount", "umount", "mkswap", "swapon", "swapoff", "fio", "bpftool", "dmsetup", "chroot", "setpriv", "unshare", "script",
-	"mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "debugfs", "tune2fs", "blkid", "sync", "dd", "taskset", "stdbuf", "env", "bash",
+	"mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "debugfs", "tune2fs", "blkid", "sync", "dd", "taskset", "stdbuf", "env", "bash", "ip",
 }
 
 // modules are what a guest can load: the devices and file systems of the tests.

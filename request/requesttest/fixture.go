@@ -170,6 +170,11 @@ func Folded() *request.Summary {
 		ID: request.DeviceSlow, Device: Sda, Op: event.KindWrite, Even: true,
 		Now: request.Pace{NS: 60 * S, Count: 3000, PerSecond: 50, MeanNS: 20 * MS, MeanBytes: 4096, Depth: 1.02},
 	}}
+	s.Missed = 2
+	s.Repeats = []request.Repeat{
+		{Disk: Sda, Op: event.KindWrite, PID: 4711, Comm: "postgres", File: event.File{Ino: 42, Dev: Sda3, Source: event.ByFolio}, Extents: 8, Bytes: 8 << 12, Requests: 4000, Least: 500, Most: 500, Own: 4010, Share: 87.5},
+		{Disk: Nvme, Op: event.KindRead, PID: 3000, Comm: "tar", Extents: 1, Bytes: 4096, Requests: 120, Least: 120, Most: 120, Own: 120, Share: 0.4},
+	}
 	return s
 }
 

@@ -216,6 +216,8 @@ func command(u *snapshot.Usage) any {
 		{"real_ns", int64(u.Real)},
 		{"user_ns", int64(u.User)},
 		{"sys_ns", int64(u.Sys)},
+		{"minor_faults", u.MinorFaults},
+		{"major_faults", u.MajorFaults},
 		{"exit_code", u.ExitCode},
 		{"signal", name(u.Signal)},
 	}

@@ -45,7 +45,7 @@ func requests(s *request.Summary, names request.Names) object {
 		}),
 		"heatmap":  heatMap(s.Heat),
 		"findings": list(s.Findings, func(f *request.Finding) any { return finding(f, names) }),
-		"victim":   victim(s.Victim, names), "folded": s.Folded, "losses": requestLosses(&s.Losses), "notes": quoted(s.Notes),
+		"victim":   victim(s.Victim, names), "repeats": repeats(s.Repeats, names), "repeats_missed": s.Missed, "folded": s.Folded, "losses": requestLosses(&s.Losses), "notes": quoted(s.Notes),
 	})
 }
 

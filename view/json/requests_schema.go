@@ -24,6 +24,7 @@ func WriteRequestsSchema(w io.Writer) error {
 		"heatmap":  heatMapSchema(),
 		"findings": {{"items", findingSchema()}},
 		"victim":   victimSchema(),
+		"repeats":  {{"items", schemaOf(described(request.RepeatFields), map[string]object{"op": {{"enum", kinds()}}})}},
 		"losses":   schemaOf(described(request.LossFields), nil)[1:],
 	}
 	s := schemaOf(described(request.SummaryFields), more)

@@ -43,6 +43,7 @@ func usageLines(s *snapshot.Snapshot, u *snapshot.Usage, width int) []line {
 		{cut(timeLine("real", durationOf(u.Real), endWords(u)), width), plain},
 		{cut(timeLine("user", durationOf(u.User), ""), width), plain},
 		{cut(timeLine("sys", durationOf(u.Sys), ""), width), plain},
+		{cut(timeLine("faults", Count(u.MinorFaults+u.MajorFaults), faultWords(u)), width), plain},
 	}
 	return append(lines, wrapped(timeLine("waited", estimateMark(s)+Duration(s.Head.StorageNS), waitWords(s, u)), width, bold)...)
 }
@@ -63,6 +64,14 @@ func endWords(u *snapshot.Usage) string {
 		return "exit status " + strconv.Itoa(u.ExitCode)
 	}
 	return ""
+}
+
+// faultWords say what page faults cost.
+func faultWords(u *snapshot.Usage) string {
+	if u.MajorFaults == 0 {
+		return "of pages, none with I/O"
+	}
+	return "of pages, " + Count(u.MajorFaults) + " of them with I/O"
 }
 
 // waitWords tell the waiting for storage as a share of real time, and what comes beside it.

@@ -170,13 +170,14 @@ func shade(n, most uint64) rune {
 // findings say what the figures speak for, in their terms.
 func (p *requestsPage) findings() {
 	t := &p.s.Total
-	if len(p.s.Findings) == 0 && t.Backwards == 0 {
+	if len(p.s.Findings) == 0 && len(p.s.Repeats) == 0 && t.Backwards == 0 {
 		return
 	}
 	p.section("FINDINGS")
 	for i := range p.s.Findings {
 		p.hang("  ", findingWords(&p.s.Findings[i], p.names), plain)
 	}
+	p.repeats()
 	if t.Backwards > 0 {
 		p.hang("  ", fmt.Sprintf("%s had instants that run backwards, of a clock that jumped or a broken trace: counted, but in no time and no histogram",
 			plural(t.Backwards, "request")), plain)

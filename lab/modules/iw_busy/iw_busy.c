@@ -6,8 +6,8 @@
 #include <linux/err.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
-#include <linux/sched/clock.h>
 
 static unsigned int busy_ms = 300;
 module_param(busy_ms, uint, 0444);
@@ -26,9 +26,10 @@ static struct task_struct *worker;
 
 static noinline void iw_busy_spin(u64 ns)
 {
-	u64 until = local_clock() + ns;
+	/* Not local_clock(): where the TSC is unstable it stops a tick after interrupts went off. */
+	u64 until = ktime_get_ns() + ns;
 
-	while (local_clock() < until)
+	while (ktime_get_ns() < until)
 		cpu_relax();
 }
 

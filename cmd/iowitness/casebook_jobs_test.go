@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/iowitness/iowitness/lab"
+)
+
+// copiesPageTables are what only a process costs: the copy of the page tables, and taking them down again.
+var copiesPageTables = []string{"copy_page_range", "dup_mmap", "exit_mmap", "mmput"}
+
+// largestOf is the time of that of the functions which has most: each may be within another.
+func largestOf(doc *profileDoc, names []string) (most uint64) {
+	for _, f := range doc.Functions {
+		for _, name := range names {
+			if f.Module == "[kernel]" && (f.Function == name || strings.HasPrefix(f.Function, name+".")) {
+				most = max(most, f.TotalNS)
+			}
+		}
+	}
+	return most
+}
+
+// TestJobsAsThreadsOrAsProcesses (casebook 3): threads are cheaper by far, and what makes the difference are the
+// page tables, which a process gets as a copy and a thread does not.
+func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
+	lab.NeedRoot(t)
+	mib, frequency := "256", "997"
+	if lab.Guest() {
+		mib, frequency = "32", "199"
+	}
+	var told, why [2]uint64
+	var truths [2]lab.Truth
+	for i, kind := range []string{"thread", "process"} {
+		doc, truth := profileOf(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", mib}}, "cpu", "--event", "cpu-clock", "--frequency", frequency, "--top", "0", "--max-cost", "0")
+		truths[i], why[i] = truth, largestOf(&doc, copiesPageTables)
+		for _, p := range doc.Processes {
+			if strings.Contains(p.Comm, "iowitness") { // children have its name
+				told[i] += p.NS
+			}
+		}
+		t.Logf("%s: %d jobs in %v, %v of CPU; told %v, %v of it for page tables; lost %+v", kind, truth.Ops, truth.Total, truth.CPU, time.Duration(told[i]), time.Duration(why[i]), doc.Lost)
+	}
+	if truths[1].CPU < 3*truths[0].CPU {
+		t.Fatalf("by the workload's own clock threads took %v, processes %v", truths[0].CPU, truths[1].CPU)
+	}
+	// Both fill their memory first. Of time that a hypervisor took from a thread there are no samples.
+	if told[1] < told[0]+uint64(truths[1].CPU-truths[0].CPU)/3 || told[1] > told[0]+2*uint64(truths[1].CPU) {
+		t.Errorf("told %v of threads, %v of processes, which cost %v more", time.Duration(told[0]), time.Duration(told[1]), truths[1].CPU-truths[0].CPU)
+	}
+	if why[1] < (told[1]-told[0])*6/10 || why[0] > why[1]/4 {
+		t.Errorf("page tables: %v of threads, %v of processes, which cost %v more", time.Duration(why[0]), time.Duration(why[1]), time.Duration(told[1]-told[0]))
+	}
+}
+
+// TestJobsWaitForACPU: runq counts each of the jobs, threads as waits of one process, processes as their own.
+func TestJobsWaitForACPU(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, kind := range []string{"thread", "process"} {
+		cmd, truthFile := command(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", "16"}})
+		out := filepath.Join(t.TempDir(), "out.json")
+		run := exec.Command(binary, append([]string{"runq", "--json", "--top", "0", "--max-cost", "0", "-o", out, "--"}, cmd.Args...)...)
+		run.Env, run.Stderr = cmd.Env, os.Stderr
+		if err := run.Run(); err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			Processes []struct {
+				PID   *uint32
+				Comm  string
+				Woken struct {
+					Count   uint64
+					TotalNS uint64 `json:"total_ns"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(readFile(t, out)), &doc); err != nil {
+			t.Fatal(err)
+		}
+		truth := lab.ReadTruth(t, truthFile)
+		var parent, others uint64
+		var processes int
+		for _, p := range doc.Processes {
+			switch {
+			case p.PID != nil && *p.PID == uint32(truth.PID):
+				parent += p.Woken.Count
+			case strings.HasPrefix(p.Comm, "iowitness.test") && p.Woken.Count > 0:
+				others += p.Woken.Count
+				processes++
+			}
+		}
+		t.Logf("%s: %d waits of its own, %d of %d processes that it made", kind, parent, others, processes)
+		if kind == "thread" && (parent < 100 || processes > 2) || kind == "process" && (processes < 100 || processes > 102) {
+			t.Errorf("%s: %d waits of its own, %d of %d others", kind, parent, others, processes)
+		}
+	}
+}
+
+// TestJobsByTheirCalls: each job is made by one call of copy_process, and only processes have memory of their own to take down.
+func TestJobsByTheirCalls(t *testing.T) {
+	needProbes(t)
+	mean := map[string]uint64{}
+	for _, kind := range []string{"thread", "process"} {
+		cmd, truthFile := command(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", "64"}})
+		for _, v := range cmd.Env {
+			if name, value, _ := strings.Cut(v, "="); strings.HasPrefix(name, "IOWITNESS_") || name == "GODEBUG" {
+				t.Setenv(name, value)
+			}
+		}
+		d := funcDocument(t, append([]string{"copy_process", "exit_mmap", "--max-cost", "0", "--"}, cmd.Args...)...)
+		counts := map[string]uint64{}
+		for _, r := range d.Rows {
+			counts[r.Function] += r.Count
+			if r.Function == "copy_process" {
+				mean[kind] = r.TotalNS / max(r.Count, 1)
+			}
+		}
+		truth := lab.ReadTruth(t, truthFile)
+		t.Logf("%s: %v, %d ns for each copy_process; %v by its own clock", kind, counts, mean[kind], truth.Total)
+		// The Go runtime makes some threads, too.
+		if counts["copy_process"] < 100 || counts["copy_process"] > 125 {
+			t.Errorf("%s: %v", kind, counts)
+		}
+		if n := counts["exit_mmap"]; kind == "thread" && n > 3 || kind == "process" && (n < 100 || n > 103) {
+			t.Errorf("%s: %v", kind, counts)
+		}
+	}
+	if mean["process"] < 2*mean["thread"] {
+		t.Errorf("copy_process took %d ns of a process, %d of a thread", mean["process"], mean["thread"])
+	}
+}
+
+// TestCopyingByCallsOrMappings (casebook 4): the report about the command, and fs, explain the difference: the
+// calls of small blocks, the faults of mappings, and what each waited for.
+func TestCopyingByCallsOrMappings(t *testing.T) {
+	const mib = 16
+	_, dir := mounted(t, ext4Plain)
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	fill(t, from, mib)
+	sizes := []int{1 << 10, 64 << 10, 4 << 20}
+	if lab.Guest() {
+		sizes = []int{4 << 10, 4 << 20}
+	}
+	sys := map[string]uint64{}
+	for _, how := range []string{"calls", "mapped"} {
+		for _, size := range sizes {
+			name := fmt.Sprintf("%s of %d KiB", how, size>>10)
+			t.Run(name, func(t *testing.T) {
+				lab.DropCaches(t)
+				cmd, truthFile := command(t, lab.Workload{Name: "copy", Args: []string{from, to, how, fmt.Sprint(size)}})
+				calls := watchFS(t, dir)
+				doc := witness(t, cmd, "--by", "cause", "--max-cost", "0")
+				truth := lab.ReadTruth(t, truthFile)
+				counted := calls.end()
+				sys[name] = doc.Command.SysNS
+
+				faults := doc.Command.MinorFaults + doc.Command.MajorFaults
+				if own := uint64(truth.MinorFaults + truth.MajorFaults); faults < own || faults > own+5000 || doc.Command.MajorFaults < uint64(truth.MajorFaults) {
+					t.Errorf("%d faults, %d with I/O; by the workload %+v", faults, doc.Command.MajorFaults, truth)
+				}
+				// A fault maps up to 64 KiB of what is cached, on both sides of the copy.
+				if own := truth.MinorFaults + truth.MajorFaults; how == "mapped" && (own < 2*mib<<20/(64<<10) || truth.MajorFaults == 0 || truth.Calls["read"].Count != 0) {
+					t.Errorf("%d minor and %d major faults", truth.MinorFaults, truth.MajorFaults)
+				}
+				for op, own := range truth.Calls {
+					var n, bytes uint64
+					for _, f := range counted.Files {
+						if f.PID == uint32(truth.PID) && f.Operation == op && (f.File == from || f.File == to) {
+							n, bytes = n+f.Count, bytes+f.Bytes
+						}
+					}
+					if n != uint64(own.Count) || bytes != uint64(own.Bytes) {
+						t.Errorf("%s: %d calls, %d bytes; by the workload %+v", op, n, bytes, own)
+					}
+				}
+				reads, mapped := waitedFor(doc, "page_cache_read"), waitedFor(doc, "page_fault_read")
+				t.Logf("%v by its clock; sys %.1f ms, faults %d (%d with I/O), calls %+v %+v, waits in read %.2f ms, in faults %.2f ms",
+					truth.Total, ms(doc.Command.SysNS), faults, doc.Command.MajorFaults, truth.Calls["read"], truth.Calls["write"], ms(reads), ms(mapped))
+				if how == "calls" && (reads == 0 || mapped > reads) || how == "mapped" && (mapped == 0 || reads > mapped) {
+					t.Errorf("waited %d ns in reads, %d in faults: %+v", reads, mapped, doc.Waits)
+				}
+			})
+		}
+	}
+	small, large := sys[fmt.Sprintf("calls of %d KiB", sizes[0]>>10)], sys[fmt.Sprintf("calls of %d KiB", sizes[len(sizes)-1]>>10)]
+	t.Logf("in the kernel: %.1f ms by small calls, %.1f ms by large ones", ms(small), ms(large))
+}
+
+func waitedFor(doc document, cause string) (ns uint64) {
+	for _, w := range doc.Waits {
+		if w.Cause == cause {
+			ns += w.TotalNS
+		}
+	}
+	return ns
+}
