@@ -83,7 +83,7 @@ int error_fexit(void *ctx)
 	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
-	return see_error(ctx, &in, own_function(), place_of(ctx));
+	return see_error(ctx, &in, own_function(), place_of(ctx), 0);
 }
 
 INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
@@ -126,13 +126,14 @@ int return_kretprobe(struct pt_regs *regs)
 	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
 }
 
+/* Before 5.15 ip is not where the function returns to, but the probe's trampoline, before which is no call. */
 SEC("kretprobe")
 int error_kretprobe(struct pt_regs *regs)
 {
 	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	in.ret = regs->ax;
-	return see_error(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+	return see_error(regs, &in, own_function(), regs->sp - RETURN_BYTES, regs->ip);
 }
 
 /* All functions at once: the cookie has the number, and above it the bytes of the result. */
@@ -174,7 +175,7 @@ int error_multi(struct pt_regs *regs)
 	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
 
 	in.ret = regs->ax;
-	return see_error(regs, &in, cookie, regs->sp - RETURN_BYTES);
+	return see_error(regs, &in, cookie, regs->sp - RETURN_BYTES, regs->ip);
 }
 
 SEC("raw_tp/sys_enter")
