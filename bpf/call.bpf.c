@@ -126,7 +126,11 @@ int return_kretprobe(struct pt_regs *regs)
 	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
 }
 
-/* Before 5.15 ip is not where the function returns to, but the probe's trampoline, before which is no call. */
+/*
+ * At a return ip is where the function returns to. Not so by kretprobe before 5.15, and by
+ * kprobe.multi from 6.14 on where another function jumped to it, or in newer ones always:
+ * then it is the probes' trampoline or the function itself, before which is no call of it.
+ */
 SEC("kretprobe")
 int error_kretprobe(struct pt_regs *regs)
 {
