@@ -94,7 +94,7 @@ int error_fexit(void *ctx)
 	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
-	return see_error(ctx, &in, own_function(), place_of(ctx));
+	return see_error(ctx, &in, own_function(), place_of(ctx), 0);
 }
 
 INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
@@ -137,13 +137,18 @@ int return_kretprobe(struct pt_regs *regs)
 	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
 }
 
+/*
+ * At a return ip is where the function returns to. Not so by kretprobe before 5.15, and by
+ * kprobe.multi from 6.14 on where another function jumped to it, or in newer ones always:
+ * then it is the probes' trampoline or the function itself, before which is no call of it.
+ */
 SEC("kretprobe")
 int error_kretprobe(struct pt_regs *regs)
 {
 	struct call_input in = { .result_bytes = own_result_bytes() };
 
 	in.ret = regs->ax;
-	return see_error(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+	return see_error(regs, &in, own_function(), regs->sp - RETURN_BYTES, regs->ip);
 }
 
 /* All functions at once: the cookie has the number, and above it the bytes of the result. */
@@ -185,7 +190,7 @@ int error_multi(struct pt_regs *regs)
 	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
 
 	in.ret = regs->ax;
-	return see_error(regs, &in, cookie, regs->sp - RETURN_BYTES);
+	return see_error(regs, &in, cookie, regs->sp - RETURN_BYTES, regs->ip);
 }
 
 SEC("raw_tp/sys_enter")

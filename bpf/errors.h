@@ -145,12 +145,28 @@ INLINE __s64 result_of(struct call_input *in)
 	return in->ret;
 }
 
+#define CALL_BYTES 5
+#define CALL_RELATIVE 0xe8
+
+/* The address that a call before a place of return calls; 0: not known, as by a pointer. */
+INLINE __u64 called_before(__u64 to)
+{
+	__u8 code[CALL_BYTES] = {};
+	__s32 distance = 0;
+
+	if (!to || bpf_probe_read_kernel(code, sizeof(code), (void *)(to - CALL_BYTES)) || code[0] != CALL_RELATIVE)
+		return 0;
+	__builtin_memcpy(&distance, code + 1, sizeof(distance));
+	return to + distance;
+}
+
 /*
- * A function has returned in a call that is watched. A success is noted where an error
- * that was noted may lie in it: then it went no further. Earlier calls of the same
- * caller are at the same place of the stack, what they called is at lower ones.
+ * A function has returned in a call that is watched, to an address; 0: not known. A
+ * success is noted where an error that was noted may lie in it: then it went no further.
+ * Earlier calls of the same caller are at the same place of the stack, what they called
+ * is at lower ones.
  */
-SUBPROGRAM int see_error(void *ctx, struct call_input *in, __u32 function, __u64 place)
+SUBPROGRAM int see_error(void *ctx, struct call_input *in, __u32 function, __u64 place, __u64 to)
 {
 	struct task_struct *task = this_task();
 	struct function_balance *sums = balance_of(function);
@@ -177,6 +193,7 @@ SUBPROGRAM int see_error(void *ctx, struct call_input *in, __u32 function, __u64
 	entry->function = function;
 	entry->failed = failed;
 	entry->stack = failed && with_stacks ? take_stack(ctx, false) : 0;
+	entry->called = failed ? called_before(to) : 0;
 	errors->returns = returns + 1;
 	return 0;
 }

@@ -45,7 +45,7 @@ func samples() []any {
 		&Failure{
 			Task: Task{7, 6, "ld"}, Start: 5, End: 9, Ret: ^uint64(21), Cgroup: 3, Args: [6]uint64{1, 2, 3, 4, 5, 6}, Number: 59, CPU: 1,
 			Paths: [2]Path{{"./bad\x1b[2J", true}, {}}, Returns: 2,
-			Inner: []ErrorReturn{{Place: 100, Ret: ^uint64(21), Stack: 7, Function: 4, Failed: true}, {Place: 200, Function: 1}},
+			Inner: []ErrorReturn{{Place: 100, Ret: ^uint64(21), Stack: 7, Called: 0xffffffff81000010, Function: 4, Failed: true}, {Place: 200, Function: 1}},
 		},
 		&Failure{Compat: true, Returns: 40, Inner: manyReturns(40)},
 		&Signal{Task: Task{7, 6, "a"}, Time: 4, Address: 0xdead, Stack: 8, Number: 11, Code: -6, TargetTID: 3, TargetPID: 2, Target: "b"},

@@ -29,6 +29,7 @@ type ErrorReturn struct {
 	Place    uint64 // of its call on the stack: a higher one is further out
 	Ret      uint64 // as 64 bits
 	Stack    uint64 // its callers: the key of the frames; 0: not known
+	Called   uint64 // address of the function that the caller called: it, or one that jumped to it; 0: not known
 	Function uint32 // its number
 	Failed   bool
 }
@@ -106,12 +107,13 @@ func (c *codec) inner(f *Failure) {
 	c.at = at + errorReturns*errorReturnSize
 }
 
-const errorReturnSize = 32
+const errorReturnSize = 40
 
 func (c *codec) errorReturn(r *ErrorReturn) {
 	c.u64(&r.Place)
 	c.u64(&r.Ret)
 	c.u64(&r.Stack)
+	c.u64(&r.Called)
 	c.u32(&r.Function)
 	c.bool32(&r.Failed)
 }

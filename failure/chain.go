@@ -14,7 +14,7 @@ import (
 
 // Frame is a caller on a stack.
 type Frame struct {
-	Address  uint64 // to which is returned
+	Address  uint64 // to which is returned; 0: to none in it, it jumped
 	Function string
 }
 
@@ -24,6 +24,8 @@ type Return struct {
 	Place    uint64     // of its call on the stack: a higher one is further out
 	Errno    unix.Errno // 0: it succeeded
 	Callers  []Frame    // innermost first; nil: not known
+	Called   uint64     // address of the function that its caller called; 0: not known
+	Jumped   bool       // that was another one, which jumped to it at its end
 }
 
 // Step is a function and the error that it returned.
@@ -65,7 +67,7 @@ func ChainOf(returns []Return, errno unix.Errno) Chain {
 	}
 	slices.Reverse(c.Steps)
 	if innermost != nil {
-		c.Callers = innermost.Callers
+		c.Callers = callersOf(returns, accepted)
 	}
 	if end > 0 && changed(&returns[end-1], errno, innermost) {
 		last := &returns[end-1]
@@ -84,6 +86,20 @@ func ChainOf(returns []Return, errno unix.Errno) Chain {
 	return c
 }
 
+// callersOf are those of the innermost return. Functions that jumped are no longer on the stack.
+func callersOf(returns []Return, accepted []int) (callers []Frame) {
+	innermost := &returns[accepted[len(accepted)-1]]
+	if len(innermost.Callers) == 0 {
+		return innermost.Callers
+	}
+	for _, i := range accepted[:len(accepted)-1] {
+		if r := &returns[i]; r.Place == innermost.Place {
+			callers = append([]Frame{{Function: r.Function}}, callers...)
+		}
+	}
+	return append(callers, innermost.Callers...)
+}
+
 // changed says whether a return is that of another error, directly before that of its caller.
 func changed(last *Return, errno unix.Errno, outer *Return) bool {
 	return last.Errno != 0 && last.Errno != errno && (outer == nil || last.Place < outer.Place && nested(last, outer))
@@ -96,9 +112,14 @@ func climb(returns []Return, errno unix.Errno, outer *Return) (accepted []int) {
 	if outer != nil {
 		limit = outer.Place
 	}
+	var called *Return   // the outermost that was accepted at the place of the last
 	var closed []*Return // since the last that was accepted: what lies in them went no further
 	for i := len(returns) - 1; i >= 0; i-- {
 		r := &returns[i]
+		if called != nil && r.Place == limit && accepted[len(accepted)-1] == i+1 && r.Errno == errno && reached(r, called) {
+			accepted = append(accepted, i)
+			continue
+		}
 		if r.Place >= limit {
 			break // returned before the call that we are in began, and so did all before
 		}
@@ -107,9 +128,16 @@ func climb(returns []Return, errno unix.Errno, outer *Return) (accepted []int) {
 			continue
 		}
 		accepted = append(accepted, i)
-		limit, outer, closed = r.Place, r, nil
+		limit, outer, called, closed = r.Place, r, r, nil
 	}
 	return accepted
+}
+
+// reached says whether a function was reached by jumps from one that was called, at whose place it
+// returns directly before. Calls of the same caller, one after the other, return there too, but
+// each of their functions was called itself.
+func reached(r, called *Return) bool {
+	return r.Jumped && !called.Jumped && r.Called != 0 && r.Called == called.Called && nested(r, called)
 }
 
 // swallowed says whether a function that returned something else had called this one.

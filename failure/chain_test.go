@@ -31,12 +31,21 @@ func TestChains(t *testing.T) {
 	bad := func(name string, place uint64, errno unix.Errno, by ...string) Return {
 		return Return{Function: name, Place: place, Errno: errno, Callers: called(by...)}
 	}
+	call := func(r Return, called uint64) Return {
+		r.Called = called
+		return r
+	}
+	jump := func(r Return, called uint64) Return {
+		r.Called, r.Jumped = called, true
+		return r
+	}
 	for name, c := range map[string]struct {
 		returns []Return
 		errno   unix.Errno
 		steps   []Step
 		before  []Step
 		others  []Step
+		callers []string // nil: not asked
 	}{
 		"nothing witnessed": {errno: unix.EINVAL},
 		"one within the next": {
@@ -80,6 +89,39 @@ func TestChains(t *testing.T) {
 			},
 			errno: unix.ENOENT, steps: steps(unix.ENOENT, "walk", "path", "open"), others: steps(unix.ECHILD, "path", "walk"),
 		},
+		"one that was called jumped to it": {
+			returns: []Return{
+				bad("script", 80, unix.EINVAL, "bprm", "exec"), jump(bad("pgoff", 40, unix.EINVAL, "elf_map", "load_elf", "bprm", "exec"), 7),
+				jump(bad("between", 40, unix.EINVAL, "elf_map", "load_elf", "bprm", "exec"), 7), call(bad("vm_mmap", 40, unix.EINVAL, "elf_map", "load_elf", "bprm", "exec"), 7),
+				bad("load_elf", 80, unix.EINVAL, "bprm", "exec"), bad("bprm", 90, unix.EINVAL, "exec"),
+			},
+			errno: unix.EINVAL, steps: steps(unix.EINVAL, "pgoff", "between", "vm_mmap", "load_elf", "bprm"), others: steps(unix.EINVAL, "script"),
+			callers: []string{"between", "vm_mmap", "elf_map", "load_elf", "bprm", "exec"},
+		},
+		"another one that was called before jumped to it": {
+			returns: []Return{jump(bad("pgoff", 40, unix.EINVAL, "map"), 6), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
+		},
+		"the same one had been called before, and jumped": {
+			returns: []Return{jump(bad("pgoff", 40, unix.EINVAL, "map"), 7), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "vm_mmap", "pgoff"), callers: []string{"map"},
+		},
+		"the return of the one that jumped to it was missed, and it was called again": {
+			returns: []Return{jump(bad("pgoff", 40, unix.EINVAL, "map"), 7), bad("check", 20, unix.EPERM, "vm_mmap", "map"), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), before: steps(unix.EPERM, "check"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
+		},
+		"one after the other was called": {
+			returns: []Return{call(bad("pgoff", 40, unix.EINVAL, "map"), 6), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
+		},
+		"whom they called is not known": {
+			returns: []Return{bad("pgoff", 40, unix.EINVAL, "map"), bad("vm_mmap", 40, unix.EINVAL, "map")},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
+		},
+		"both were reached by jumps, perhaps in calls one after the other": {
+			returns: []Return{jump(bad("pgoff", 40, unix.EINVAL, "map"), 7), jump(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
+		},
 		"no error of the call's": {
 			returns: []Return{bad("walk", 40, unix.ECHILD, "path"), ok("path", 60)},
 			errno:   unix.EBADF, others: steps(unix.ECHILD, "walk"),
@@ -87,6 +129,13 @@ func TestChains(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ChainOf(c.returns, c.errno)
+			var callers []string
+			for _, f := range got.Callers {
+				callers = append(callers, f.Function)
+			}
+			if c.callers != nil && !slices.Equal(callers, c.callers) {
+				t.Errorf("callers %v, not %v", callers, c.callers)
+			}
 			if !slices.Equal(got.Steps, c.steps) || !slices.Equal(got.Before, c.before) || !slices.Equal(got.Others, c.others) {
 				t.Errorf("steps %v\nnot   %v\nbefore %v\nnot    %v\nothers %v\nnot    %v", got.Steps, c.steps, got.Before, c.before, got.Others, c.others)
 			}
@@ -99,34 +148,67 @@ type play struct {
 	random  *rand.Rand
 	returns []Return
 	calls   int
+	jumps   int
 	errors  unix.Errno
 }
 
 // call runs a function and what it calls. It gives the error that it returns and the functions
-// through which that came, innermost first.
-func (p *play) call(callers []Frame, place uint64, depth int) (errno unix.Errno, path []string) {
-	p.calls++
-	name := fmt.Sprintf("f%d", p.calls)
-	for i := range p.random.IntN(4) {
-		if depth == 0 || p.calls > 60 {
-			break
-		}
-		caller := Frame{Address: uint64(p.calls*100 + i), Function: name}
-		inner, from := p.call(append([]Frame{caller}, callers...), place-16, depth-1)
-		if inner != 0 && p.random.IntN(3) > 0 { // else it goes on
-			errno, path = inner, from
-			break
-		}
+// through which that came, innermost first. If fails is not 0, it does no more than
+// return that.
+func (p *play) call(callers []Frame, place uint64, depth int, fails unix.Errno) (errno unix.Errno, path []string) {
+	if p.random.IntN(3) == 0 { // by a pointer: nobody can tell whom
+		return p.run(callers, place, depth, fails, 0)
 	}
-	if errno == 0 && p.random.IntN(3) == 0 {
+	return p.run(callers, place, depth, fails, p.calls+1)
+}
+
+// run is a function that was called, or that another one jumped to when that was.
+func (p *play) run(callers []Frame, place uint64, depth int, fails unix.Errno, called int) (errno unix.Errno, path []string) {
+	p.calls++
+	number := p.calls
+	name := fmt.Sprintf("f%d", number)
+	if fails == 0 {
+		errno, path = p.body(name, number, callers, place, depth)
+	}
+	switch {
+	case errno == 0 && depth > 0 && p.calls < 60 && p.random.IntN(4) == 0: // it ends by a jump
+		p.jumps++
+		errno, path = p.run(callers, place, depth-1, fails, called)
+		if called == 0 {
+			path = nil // it looks like a call before
+		}
+	case errno == 0 && fails != 0:
+		errno = fails
+	case errno == 0 && p.random.IntN(3) == 0:
 		p.errors++ // each error that arises differs from the others
 		errno = p.errors
 	}
 	if errno != 0 {
 		path = append(path, name)
 	}
-	p.told(Return{Function: name, Place: place, Errno: errno, Callers: callers})
+	p.told(Return{Function: name, Place: place, Errno: errno, Callers: callers, Called: uint64(called), Jumped: called != 0 && called != number})
 	return errno, path
+}
+
+// body are the calls that a function makes, up to the one whose error it returns.
+func (p *play) body(name string, number int, callers []Frame, place uint64, depth int) (errno unix.Errno, path []string) {
+	var again unix.Errno
+	for range p.random.IntN(4) {
+		if depth == 0 || p.calls > 60 {
+			break
+		}
+		// One of two calls, each in a loop.
+		caller := Frame{Address: uint64(number*100 + p.random.IntN(2)), Function: name}
+		inner, from := p.call(append([]Frame{caller}, callers...), place-16, depth-1, again)
+		if inner != 0 && p.random.IntN(3) > 0 { // else it goes on
+			return inner, from
+		}
+		again = 0
+		if inner != 0 && p.random.IntN(2) == 0 {
+			again = inner // which the next one returns too, as formats of programs do
+		}
+	}
+	return 0, nil
 }
 
 // told keeps a return as the kernel side does.
@@ -143,14 +225,15 @@ func (p *play) told(r Return) {
 // TestChainsOfCallsThatAreMadeUp are their errors' ways, and where not all returns were kept
 // the outer part of them.
 func TestChainsOfCallsThatAreMadeUp(t *testing.T) {
-	failed := 0
+	failed, jumped := 0, 0
 	for seed := range uint64(20000) {
 		p := &play{random: rand.New(rand.NewPCG(seed, 1))}
-		errno, path := p.call([]Frame{{1, "syscall"}}, 4096, 6)
+		errno, path := p.call([]Frame{{1, "syscall"}}, 4096, 6, 0)
 		if errno == 0 {
 			continue
 		}
 		failed++
+		jumped += p.jumps
 		if got := names(ChainOf(p.returns, errno).Steps); !slices.Equal(got, path) {
 			t.Fatalf("seed %d: %v, not %v, of %+v", seed, got, path, p.returns)
 		}
@@ -160,8 +243,8 @@ func TestChainsOfCallsThatAreMadeUp(t *testing.T) {
 			t.Fatalf("seed %d: %v is no outer part of %v", seed, got, path)
 		}
 	}
-	if failed < 1000 {
-		t.Errorf("only %d runs failed: this is no test", failed)
+	if failed < 1000 || jumped < 1000 {
+		t.Errorf("only %d runs failed, with %d jumps: this is no test", failed, jumped)
 	}
 }
 
@@ -172,29 +255,36 @@ func names(steps []Step) (names []string) {
 	return names
 }
 
-// FuzzChain: whatever comes, each step lies within the next and has the error.
+// FuzzChain: whatever comes, each step lies within the next, or was reached by a jump of it, and has
+// the error.
 func FuzzChain(f *testing.F) {
 	f.Add([]byte{1, 40, 22, 2, 60, 0, 3, 80, 22}, byte(22))
+	f.Add([]byte{0x0b, 40, 22, 0x03, 40, 22, 3, 80, 22}, byte(22))
 	f.Fuzz(func(t *testing.T, b []byte, errno byte) {
 		var returns []Return
 		for ; len(b) >= 3; b = b[3:] {
 			r := Return{Function: fmt.Sprint(len(returns)), Place: uint64(b[1]), Errno: unix.Errno(b[2])}
+			r.Called, r.Jumped = uint64(b[0]>>1&3), b[0]&8 != 0
 			if b[0]&1 != 0 {
-				r.Callers = called("a", fmt.Sprint(b[0]), "c")
+				r.Callers = called("a", fmt.Sprint(b[0]>>4), "c")
 			}
 			returns = append(returns, r)
 		}
-		place := map[string]uint64{}
+		at := map[string]Return{}
 		for _, r := range returns {
-			place[r.Function] = r.Place
+			at[r.Function] = r
 		}
 		c := ChainOf(returns, unix.Errno(errno))
 		for i, s := range c.Steps {
 			if s.Errno != unix.Errno(errno) {
 				t.Errorf("%+v of %d", s, errno)
 			}
-			if i > 0 && place[c.Steps[i-1].Function] >= place[s.Function] {
-				t.Errorf("%+v is not within %+v", c.Steps[i-1], s)
+			if i == 0 {
+				continue
+			}
+			inner, outer := at[c.Steps[i-1].Function], at[s.Function]
+			if jumped := inner.Place == outer.Place && inner.Jumped && inner.Called != 0 && inner.Called == outer.Called; inner.Place >= outer.Place && !jumped {
+				t.Errorf("%+v is not within %+v", inner, outer)
 			}
 		}
 	})

@@ -20,6 +20,8 @@ type Names interface {
 	// Arguments are the names of a system call's, and which of them (from 1; 0: none) are paths.
 	Arguments(number uint32, compat bool) (names []string, paths [2]int)
 	Frames(key uint64) []Frame // callers, without the probe's own
+	// Begins is the function that a call of an address calls; "": not known.
+	Begins(address uint64) string
 }
 
 // Bounds of what is kept.
@@ -133,12 +135,22 @@ func (c *Collector) chain(f *event.Failure) Chain {
 	for i, r := range f.Inner {
 		returns[i] = Return{Function: c.Names.Function(r.Function), Place: r.Place}
 		if r.Failed {
+			returns[i].Called, returns[i].Jumped = r.Called, c.jumped(&r)
 			returns[i].Errno, returns[i].Callers = errnoOf(r.Ret), withoutSelf(c.Names.Frames(r.Stack), returns[i].Function)
 		}
 	}
 	chain := ChainOf(returns, errnoOf(f.Ret))
 	chain.Cut = f.Returns - uint32(len(f.Inner))
 	return chain
+}
+
+// jumped says whether another function than the one that returned had been called.
+func (c *Collector) jumped(r *event.ErrorReturn) bool {
+	if r.Called == 0 {
+		return false
+	}
+	called := c.Names.Begins(r.Called)
+	return called != "" && called != c.Names.Function(r.Function)
 }
 
 // withoutSelf leaves out the frame of the function itself, where its return is seen from within.

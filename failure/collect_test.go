@@ -4,6 +4,7 @@ package failure
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -75,6 +76,8 @@ func (plain) Function(n uint32) string                  { return fmt.Sprintf("f%
 func (plain) Syscall(n uint32, _ bool) string           { return fmt.Sprintf("call%d", n) }
 func (plain) Arguments(uint32, bool) ([]string, [2]int) { return []string{"path"}, [2]int{1} }
 func (plain) Frames(uint64) []Frame                     { return nil }
+func (plain) Begins(address uint64) string              { return fmt.Sprintf("f%d", address) }
+
 func failed(errno unix.Errno, pid uint32, at uint64) *event.Failure {
 	return &event.Failure{Task: event.Task{TID: pid, PID: pid}, Start: at, End: at + 10, Ret: -uint64(errno), Number: 1}
 }
@@ -109,6 +112,27 @@ func TestCountsAreExact(t *testing.T) {
 	}
 	if sum != told || len(r.Rows[0].Origins) != mostOrigins+1 {
 		t.Errorf("%d of %d calls, from %d functions", sum, told, len(r.Rows[0].Origins))
+	}
+}
+
+// TestAJumpIsKnownByWhomTheCallerCalled: f2 was called and jumped to f1; or each was called.
+func TestAJumpIsKnownByWhomTheCallerCalled(t *testing.T) {
+	for first, want := range map[uint64][]Step{
+		2: steps(unix.EINVAL, "f1", "f2"), // f2 was called both times
+		1: steps(unix.EINVAL, "f2"),
+		3: steps(unix.EINVAL, "f2"), // by another one that is not witnessed
+		0: steps(unix.EINVAL, "f2"), // by a pointer
+	} {
+		c := &Collector{Names: plain{}}
+		f := failed(unix.EINVAL, 7, 1)
+		f.Inner = []event.ErrorReturn{
+			{Place: 8, Ret: f.Ret, Function: 1, Failed: true, Called: first}, {Place: 8, Ret: f.Ret, Function: 2, Failed: true, Called: 2},
+		}
+		f.Returns = 2
+		c.Add(f)
+		if got := c.Report(nil).Rows[0].Origins[0].Example.Chain.Steps; !slices.Equal(got, want) {
+			t.Errorf("f%d called: %v, not %v", first, got, want)
+		}
 	}
 }
 

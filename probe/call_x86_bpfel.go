@@ -125,6 +125,7 @@ type callThreadErrors struct {
 		Place    uint64
 		Ret      uint64
 		Stack    uint64
+		Called   uint64
 		Function uint32
 		Failed   uint32
 	}

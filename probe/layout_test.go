@@ -291,7 +291,7 @@ func TestFailureRecordsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 	r.set("has_path.0", 0)
 	r.text("path.0", "not read")
 	r.text("path.1", "/a")
-	for i, field := range []string{"place", "ret", "stack", "function", "failed"} {
+	for i, field := range []string{"place", "ret", "stack", "called", "function", "failed"} {
 		r.set("inner.1."+field, uint64(50+i)) // the last of 34
 		r.set("inner.2."+field, uint64(60+i)) // the first that was kept
 	}
@@ -300,8 +300,8 @@ func TestFailureRecordsAreReadAsTheKernelSideLaysThemOut(t *testing.T) {
 		"instants": {[4]uint64{f.Start, f.End, f.Ret, f.Cgroup}, [4]uint64{1, 2, 3, 4}}, "arguments": {f.Args, [6]uint64{5, 0, 0, 0, 0, 6}},
 		"call":  {[]any{f.Number, f.Compat, f.Returns, f.CPU, f.TID, f.PID}, []any{uint32(7), true, uint32(34), uint32(10), uint32(12), uint32(13)}},
 		"paths": {f.Paths, [2]event.Path{{}, {Text: "/a", Read: true}}}, "returns": {len(f.Inner), 32},
-		"first": {f.Inner[0], event.ErrorReturn{Place: 60, Ret: 61, Stack: 62, Function: 63, Failed: true}},
-		"last":  {f.Inner[31], event.ErrorReturn{Place: 50, Ret: 51, Stack: 52, Function: 53, Failed: true}},
+		"first": {f.Inner[0], event.ErrorReturn{Place: 60, Ret: 61, Stack: 62, Called: 63, Function: 64, Failed: true}},
+		"last":  {f.Inner[31], event.ErrorReturn{Place: 50, Ret: 51, Stack: 52, Called: 53, Function: 54, Failed: true}},
 	})
 	r = newRecord(t, "signal_record", event.KindSignal)
 	for i, field := range []string{"time", "address", "stack", "number", "code", "target_tid", "target_tgid"} {

@@ -67,6 +67,27 @@ func (n *errorsNames) Frames(key uint64) []failure.Frame {
 	return frames
 }
 
+// Where a call may lead, by the function's begin: some kernels account for calls in the padding
+// before it (CONFIG_CALL_THUNKS), and a direct call may leave out the mark of indirect ones (ENDBR64).
+const (
+	paddingBytes = 16
+	markBytes    = 4
+)
+
+// Begins is the function that a call of an address calls.
+func (n *errorsNames) Begins(address uint64) string {
+	if n.symbols == nil {
+		return ""
+	}
+	if name, offset, ok := n.symbols.Lookup(address); ok && offset <= markBytes {
+		return kernel.BaseName(name)
+	}
+	if name, offset, ok := n.symbols.Lookup(address + paddingBytes); ok && offset < paddingBytes {
+		return kernel.BaseName(name)
+	}
+	return ""
+}
+
 func (n *errorsNames) frames(stack []uint64) (frames []failure.Frame) {
 	own := false
 	for _, address := range stack {
