@@ -35,7 +35,9 @@ func openTargets(t *testing.T, find *CallTargets, targets []*CallTarget, o CallO
 	if o.Via == KprobeMulti && !hasMulti(t) {
 		t.Skip("this kernel has no kprobe.multi")
 	}
-	o.PIDs, o.IncludeSelf = []uint32{uint32(os.Getpid())}, true
+	if o.IncludeSelf = true; o.PIDs == nil {
+		o.PIDs = []uint32{uint32(os.Getpid())}
+	}
 	w, err := OpenCalls(find, targets, o)
 	if err != nil && !lab.Guest() {
 		t.Skip(err)
