@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"identity":                  {"event"},
 	"probe":                     {"event", "kernel", "diagnosis", "tracefs", "kmod", "taskstats", "expr"},
 	"call":                      {"event", "expr", "snapshot", "diagnosis"},
+	"call/calltest":             {"event", "expr", "snapshot", "call"},
 	"failure":                   {"event", "snapshot", "diagnosis"},
 	"failure/failuretest":       {"event", "snapshot", "failure"},
 	"snapshot":                  {"event", "blame"},

@@ -121,14 +121,19 @@ func callLine(l *call.Line, began time.Time, within []any) object {
 	return byTable(call.LineFields, values)
 }
 
+// anyObjects are lists of objects whose keys the page of documents tells.
+var anyObjects = object{{"items", object{{"type", "object"}}}}
+
 // WriteCallsSchema writes the JSON Schema of WriteCalls.
 func WriteCallsSchema(w io.Writer) error {
 	return writeSchema(w, "Calls of kernel functions", schemaOf(call.DocumentFields, map[string]object{
-		"rows": {{"items", schemaOf(call.RowFields, nil)}},
+		"rows": {{"items", schemaOf(call.RowFields, map[string]object{
+			"peaks": anyObjects, "histogram": anyObjects,
+		})}},
 	}))
 }
 
 // WriteCallSchema writes the JSON Schema of WriteCall.
 func WriteCallSchema(w io.Writer) error {
-	return writeSchema(w, "A call of a kernel function", schemaOf(call.LineFields, nil))
+	return writeSchema(w, "A call of a kernel function", schemaOf(call.LineFields, map[string]object{"calls": anyObjects}))
 }

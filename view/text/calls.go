@@ -94,7 +94,9 @@ func callLines(r *call.Report, o *Options) []line {
 		if o.Histogram && row.Count > 0 {
 			var h snapshot.Histogram
 			h.Add(row.Hist)
-			lines = append(lines, bars(&h, o.Width)...)
+			for _, bar := range bars(&h, o.Width) {
+				lines = append(lines, line{cut(bar.text, o.Width), bar.style})
+			}
 		}
 		if len(row.Peaks) > 0 {
 			lines = append(lines, indented(PeaksSentence(row.Peaks), o.Width)...)
