@@ -86,18 +86,19 @@ func ChainOf(returns []Return, errno unix.Errno) Chain {
 	return c
 }
 
-// callersOf are those of the innermost return. Functions that jumped are no longer on the stack.
-func callersOf(returns []Return, accepted []int) (callers []Frame) {
-	innermost := &returns[accepted[len(accepted)-1]]
-	if len(innermost.Callers) == 0 {
-		return innermost.Callers
-	}
-	for _, i := range accepted[:len(accepted)-1] {
-		if r := &returns[i]; r.Place == innermost.Place {
-			callers = append([]Frame{{Function: r.Function}}, callers...)
+// callersOf are those of the innermost return, with the functions that jumped, which are no longer
+// on the stack, where they had been.
+func callersOf(returns []Return, accepted []int) []Frame {
+	stack := returns[accepted[len(accepted)-1]].Callers
+	callers := slices.Clone(stack)
+	for n, i := range accepted[:len(accepted)-1] {
+		r := &returns[i]
+		at := len(stack) - len(r.Callers)
+		if returns[accepted[n+1]].Place == r.Place && len(r.Callers) > 0 && at >= 0 && sameFrames(stack[at:], r.Callers) {
+			callers = slices.Insert(callers, at, Frame{Function: r.Function})
 		}
 	}
-	return append(callers, innermost.Callers...)
+	return callers
 }
 
 // changed says whether a return is that of another error, directly before that of its caller.
@@ -157,5 +158,9 @@ func nested(r, outer *Return) bool {
 	if r.Callers[len(r.Callers)-1].Address != outer.Callers[len(outer.Callers)-1].Address {
 		return true // one of them was not unwound to its end
 	}
-	return n >= 0 && slices.EqualFunc(r.Callers[n:], outer.Callers, func(a, b Frame) bool { return a.Address == b.Address })
+	return n >= 0 && sameFrames(r.Callers[n:], outer.Callers)
+}
+
+func sameFrames(a, b []Frame) bool {
+	return slices.EqualFunc(a, b, func(a, b Frame) bool { return a.Address == b.Address })
 }

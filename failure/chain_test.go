@@ -98,6 +98,18 @@ func TestChains(t *testing.T) {
 			errno: unix.EINVAL, steps: steps(unix.EINVAL, "pgoff", "between", "vm_mmap", "load_elf", "bprm"), others: steps(unix.EINVAL, "script"),
 			callers: []string{"between", "vm_mmap", "elf_map", "load_elf", "bprm", "exec"},
 		},
+		"it began in what was called by one that was jumped to": {
+			returns: []Return{
+				bad("area", 20, unix.ENOMEM, "do_mmap", "pgoff", "elf_map", "exec"), jump(bad("pgoff", 40, unix.ENOMEM, "elf_map", "exec"), 7),
+				call(bad("vm_mmap", 40, unix.ENOMEM, "elf_map", "exec"), 7), bad("elf_map", 80, unix.ENOMEM, "exec"),
+			},
+			errno: unix.ENOMEM, steps: steps(unix.ENOMEM, "area", "pgoff", "vm_mmap", "elf_map"),
+			callers: []string{"do_mmap", "pgoff", "vm_mmap", "elf_map", "exec"},
+		},
+		"without stacks there are no callers": {
+			returns: []Return{jump(bad("pgoff", 40, unix.ENOMEM), 7), call(bad("vm_mmap", 40, unix.ENOMEM), 7)},
+			errno:   unix.ENOMEM, steps: steps(unix.ENOMEM, "pgoff", "vm_mmap"), callers: []string{},
+		},
 		"another one that was called before jumped to it": {
 			returns: []Return{jump(bad("pgoff", 40, unix.EINVAL, "map"), 6), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
 			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
