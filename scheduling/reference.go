@@ -5,7 +5,6 @@ package scheduling
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/iowitness/iowitness/diagnosis"
 	"github.com/iowitness/iowitness/profile"
@@ -13,43 +12,23 @@ import (
 
 // WriteReference writes the document of a kind's fields.
 func WriteReference(w io.Writer, kind profile.Kind) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Made by `make generate` from the tables in scheduling/; do not edit. -->\n\n# The document of iowitness %[1]s\n\n"+
-		"`iowitness %[1]s --json` writes it: one for each interval, or one for all with `--for`. `iowitness %[1]s --schema` prints its JSON schema.\n"+
-		"Durations are nanoseconds; null is what is not known. docs/PROFILE.md says what the figures mean.\n", kind)
-	for _, part := range Parts(kind) {
-		fmt.Fprintf(&b, "\n## %s\n\n| key | type | meaning |\n|---|---|---|\n", part.Title)
-		for i := range part.Fields {
-			f := &part.Fields[i]
-			value := string(f.Kind)
-			if f.Nullable {
-				value += " or null"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.ID, value, f.Help)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// TablePart is the table of one object of a document.
-type TablePart struct {
-	Title  string
-	Fields []diagnosis.Field
+	intro := fmt.Sprintf("`iowitness %[1]s --json` writes it: one for each interval, or one for all with `--for`. `iowitness %[1]s --schema` prints its JSON schema.\n"+
+		"Durations are nanoseconds; null is what is not known. docs/PROFILE.md says what the figures mean.", kind)
+	return diagnosis.WritePage(w, "scheduling", fmt.Sprintf("The document of iowitness %s", kind), intro, Parts(kind))
 }
 
 // Parts are the tables of a kind's document.
-func Parts(kind profile.Kind) []TablePart {
-	parts := []TablePart{{"Document", DocumentFields(kind)}}
+func Parts(kind profile.Kind) []diagnosis.Part {
+	parts := []diagnosis.Part{{Title: "Document", Fields: DocumentFields(kind)}}
 	if kind == profile.RunQ {
-		return append(parts, TablePart{"`processes`, `cpus`", QueueFields}, TablePart{"`woken`, `preempted`", PartFields},
-			TablePart{"`pairs`", PairFields}, TablePart{"`longest`", LongFields}, TablePart{"`longest.ran`", RanFields})
+		return append(parts, diagnosis.Part{Title: "`processes`, `cpus`", Fields: QueueFields}, diagnosis.Part{Title: "`woken`, `preempted`", Fields: PartFields},
+			diagnosis.Part{Title: "`pairs`", Fields: PairFields}, diagnosis.Part{Title: "`longest`", Fields: LongFields}, diagnosis.Part{Title: "`longest.ran`", Fields: RanFields})
 	}
 	if kind == profile.CPU {
-		parts = append(parts, TablePart{"`cpus`", CPUFields}, TablePart{"`gaps`", GapFields})
+		parts = append(parts, diagnosis.Part{Title: "`cpus`", Fields: CPUFields}, diagnosis.Part{Title: "`gaps`", Fields: GapFields})
 	} else {
-		parts = append(parts, TablePart{"`states`", StateFields})
+		parts = append(parts, diagnosis.Part{Title: "`states`", Fields: StateFields})
 	}
-	return append(parts, TablePart{"`functions`", FunctionFields}, TablePart{"`functions.callers`, `processes.top`", CallerFields},
-		TablePart{"`processes`, `threads`", ProcessFields}, TablePart{"`stacks`", StackFields})
+	return append(parts, diagnosis.Part{Title: "`functions`", Fields: FunctionFields}, diagnosis.Part{Title: "`functions.callers`, `processes.top`", Fields: CallerFields},
+		diagnosis.Part{Title: "`processes`, `threads`", Fields: ProcessFields}, diagnosis.Part{Title: "`stacks`", Fields: StackFields})
 }
