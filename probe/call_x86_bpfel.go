@@ -195,7 +195,6 @@ const (
 	callProgReturnMulti       = "return_multi"
 	callVarAliveUntil         = "alive_until"
 	callVarAnchor             = "anchor"
-	callVarAtReturn           = "at_return"
 	callVarBudget             = "budget"
 	callVarByCgroup           = "by_cgroup"
 	callVarByComm             = "by_comm"
@@ -332,7 +331,6 @@ type callMapSpecs struct {
 type callVariableSpecs struct {
 	AliveUntil         *ebpf.VariableSpec `ebpf:"alive_until"`
 	Anchor             *ebpf.VariableSpec `ebpf:"anchor"`
-	AtReturn           *ebpf.VariableSpec `ebpf:"at_return"`
 	Budget             *ebpf.VariableSpec `ebpf:"budget"`
 	ByCgroup           *ebpf.VariableSpec `ebpf:"by_cgroup"`
 	ByComm             *ebpf.VariableSpec `ebpf:"by_comm"`
@@ -445,7 +443,6 @@ func (m *callMaps) Close() error {
 type callVariables struct {
 	AliveUntil         *ebpf.Variable `ebpf:"alive_until"`
 	Anchor             *ebpf.Variable `ebpf:"anchor"`
-	AtReturn           *ebpf.Variable `ebpf:"at_return"`
 	Budget             *ebpf.Variable `ebpf:"budget"`
 	ByCgroup           *ebpf.Variable `ebpf:"by_cgroup"`
 	ByComm             *ebpf.Variable `ebpf:"by_comm"`
