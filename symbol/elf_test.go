@@ -47,7 +47,7 @@ func buildGo(t testing.TB, source string, flags ...string) string {
 	program := filepath.Join(folder, "program")
 	build := exec.Command(tool, append(append([]string{"build", "-o", program}, flags...), "main.go")...)
 	build.Dir = folder
-	build.Env = append(os.Environ(), "GOFLAGS=", "GO111MODULE=off")
+	build.Env = append(os.Environ(), "GOFLAGS=", "GO111MODULE=off", "CGO_ENABLED=1") // for -linkmode=external
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)
 	}

@@ -108,7 +108,7 @@ func executing(t *testing.T, k fsKind) scene {
 
 func syncingAll(t *testing.T, k fsKind) scene {
 	d, dir := mounted(t, k)
-	return scene{lab.Workload{Name: "sync", Args: []string{dir, "8"}}, d, flushing, "", false}
+	return scene{lab.Workload{Name: "sync", Args: []string{dir, "40"}}, d, flushing, "", false}
 }
 
 func listing(t *testing.T, k fsKind) scene {
