@@ -100,7 +100,11 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	removeLeftovers()
 	var refused []string
 	if o.Errors && len(targets) == 0 {
-		return loadCalls(find, nil, o, RawTP)
+		w, err := loadCalls(find, nil, o, RawTP)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s", ErrCallsUnsupported, reason(err))
+		}
+		return w, nil
 	}
 	var best *Calls
 	for _, via := range o.order(targets) {

@@ -115,6 +115,12 @@ func removeLeftovers() {
 // by doctor, which tries whether it counts.
 const memlockGuess = " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)"
 
+// plainly says in words what the library says of its own attempts.
+var plainly = map[string]string{
+	"neither debugfs nor tracefs are mounted": "no kernel probes: the tracing file system is not there (CONFIG_KPROBE_EVENTS), or not mounted",
+	"bpf_link_kprobe_multi not supported":     "the kernel has no kprobe.multi (CONFIG_FPROBE, from 5.18)",
+}
+
 // reason shortens a verifier's log to what a person can act on.
 func reason(err error) string {
 	var verifier *ebpf.VerifierError
@@ -122,6 +128,11 @@ func reason(err error) string {
 		return fmt.Sprintf("the kernel's verifier refused it (%v)", verifier.Cause)
 	}
 	words := strings.ReplaceAll(err.Error(), memlockGuess, "")
+	for sign, plain := range plainly {
+		if strings.Contains(words, sign) {
+			return plain
+		}
+	}
 	if errors.Is(err, unix.EPERM) {
 		return "not permitted (" + words + ")"
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -21,14 +22,17 @@ type object struct {
 	collection *ebpf.Collection
 	links      []io.Closer
 	ring       *ringbuf.Reader
-	resolve    *link.Iter // tells threads' ids as the caller's pid namespace numbers them; nil: they are the kernel's
+	flushed    atomic.Pointer[ringbuf.Reader] // the ring, for whoever interrupts its reader; nil: closed
+	resolve    *link.Iter                     // tells threads' ids as the caller's pid namespace numbers them; nil: they are the kernel's
 	record     ringbuf.Record
 	undecoded  uint64 // records that were not understood
 	fellSilent uint32
 }
 
 func (o *object) openRing() (err error) {
-	o.ring, err = ringbuf.NewReader(o.collection.Maps["records"])
+	if o.ring, err = ringbuf.NewReader(o.collection.Maps["records"]); err == nil {
+		o.flushed.Store(o.ring)
+	}
 	return err
 }
 
@@ -94,7 +98,11 @@ func (o *object) Drain(deadline time.Time, tell func(any)) error {
 }
 
 // Interrupt makes Drain return early. It may be called by any goroutine.
-func (o *object) Interrupt() { _ = o.ring.Flush() }
+func (o *object) Interrupt() {
+	if ring := o.flushed.Load(); ring != nil {
+		_ = ring.Flush()
+	}
+}
 
 // detach takes everything out of the kernel's way; what was counted can still be read.
 func (o *object) detach() error {
@@ -110,6 +118,7 @@ func (o *object) detach() error {
 func (o *object) close() error {
 	errs := []error{o.detach()}
 	if o.ring != nil {
+		o.flushed.Store(nil)
 		errs = append(errs, o.ring.Close())
 		o.ring = nil
 	}

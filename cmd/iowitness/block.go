@@ -72,7 +72,7 @@ func (c *blockCmd) Validate() error {
 	switch {
 	case c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0:
 		return fmt.Errorf("--buffer: %d is no power of two from 4 KiB on", c.Buffer)
-	case c.MaxCost < 0:
+	case !isCost(c.MaxCost):
 		return errors.New("--max-cost is negative")
 	case c.MaxRate == 0:
 		return errors.New("--max-rate is 0")

@@ -74,7 +74,7 @@ type cannotRunError struct {
 }
 
 func cannotRun(name string, err error) error {
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+	if name == "" || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return cannotRunError{fmt.Errorf("%q: command not found", name), exitNotFound}
 	}
 	return cannotRunError{fmt.Errorf("%q cannot be run: %w", name, errors.Unwrap(err)), exitCannotRun}

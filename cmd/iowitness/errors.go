@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/iowitness/iowitness/failure"
@@ -54,8 +53,8 @@ func (c *errorsCmd) Validate() (err error) {
 			return fmt.Errorf("%s: a duration cannot be negative", name)
 		}
 	}
-	if c.MaxCost < 0 {
-		return errors.New("--max-cost: a cost cannot be negative")
+	if !isCost(c.MaxCost) {
+		return errors.New("--max-cost: a cost is a number from 0 on")
 	}
 	if c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
 		return fmt.Errorf("--buffer: %d is no power of two from 4 to 1048576", c.Buffer)
@@ -118,7 +117,7 @@ func (c *errorsCmd) Run(s *streams) error {
 	r := &errorsSession{flags: c, out: out, facts: kernel.Read("/")}
 	if err := r.open(find, targets, end); err != nil {
 		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-			return exitStatus(exitSignal + int(syscall.SIGINT))
+			return end.early()
 		}
 		return explain(err)
 	}

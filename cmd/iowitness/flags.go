@@ -134,8 +134,8 @@ func (c *watchCmd) Validate() error {
 	if c.Top < -1 {
 		return fmt.Errorf("--top: a number of rows cannot be negative")
 	}
-	if c.MaxCost < 0 {
-		return fmt.Errorf("--max-cost: a cost cannot be negative")
+	if !isCost(c.MaxCost) {
+		return fmt.Errorf("--max-cost: a cost is a number from 0 on")
 	}
 	if c.Ratio == 0 {
 		return fmt.Errorf("--ratio: must be 1 or more")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/iowitness/iowitness/filesystem"
@@ -48,8 +47,8 @@ func (c *fsCmd) Validate() (err error) {
 		return errors.New("--interval: must be at least 10ms")
 	case c.Top < -1:
 		return errors.New("--top: a number of rows cannot be negative")
-	case c.MaxCost < 0:
-		return errors.New("--max-cost: a cost cannot be negative")
+	case !isCost(c.MaxCost):
+		return errors.New("--max-cost: a cost is a number from 0 on")
 	case c.Compare && len(c.Paths) != 2:
 		return fmt.Errorf("--compare: give two mount points, not %d", len(c.Paths))
 	}
@@ -88,7 +87,7 @@ func (c *fsCmd) Run(s *streams) error {
 		return explain(err)
 	}
 	if end.asked.Load() {
-		return errors.Join(exitStatus(exitSignal+int(syscall.SIGINT)), session.close())
+		return errors.Join(end.early(), session.close())
 	}
 	end.call(session.fs.Interrupt)
 	return errors.Join(c.watch(session, c.newView(out), end, s.err), session.close())

@@ -57,8 +57,8 @@ func (c *callFlags) check() (err error) {
 			return fmt.Errorf("%s: a duration cannot be negative", name)
 		}
 	}
-	if c.MaxCost < 0 {
-		return errors.New("--max-cost: a cost cannot be negative")
+	if !isCost(c.MaxCost) {
+		return errors.New("--max-cost: a cost is a number from 0 on")
 	}
 	if c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
 		return fmt.Errorf("--buffer: %d is no power of two from 4 to 1048576", c.Buffer)

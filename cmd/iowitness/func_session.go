@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/iowitness/iowitness/call"
@@ -71,7 +70,7 @@ func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
 	r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: map[string]probe.Loss{}}
 	if err := r.open(end); err != nil {
 		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-			return exitStatus(exitSignal + int(syscall.SIGINT))
+			return end.early()
 		}
 		return explain(err)
 	}

@@ -37,6 +37,9 @@ type guard struct {
 	stopped bool // by the breaker
 }
 
+// isCost says whether a number is a budget: not negative, and a number.
+func isCost(percent float64) bool { return percent >= 0 && percent <= 1e6 }
+
 func newGuard(s *session, o guardOptions, always bool) *guard {
 	g := &guard{
 		session: s, meter: newMeter("/", s.witness, always || s.witness.Facts().OwnMeter), breaker: probe.Breaker{Budget: o.maxCost},

@@ -71,12 +71,19 @@ func run(args []string, s streams) int {
 		fmt.Fprint(s.out, verbs(parser))
 		args = []string{"watch", "--help"} // whose flags are those of a call without a command
 	}
+	if err := emptyValue(args); err != nil {
+		return fail(s.err, usageError{err})
+	}
 	ctx, err := parse(parser, args)
 	if errors.As(err, new(helpShown)) {
 		return exitOK
 	}
 	if err != nil {
 		return fail(s.err, usageError{err})
+	}
+	if flags.Version {
+		fmt.Fprintln(s.out, "iowitness", version())
+		return exitOK
 	}
 	if command != nil {
 		verb, ok := ctx.Selected().Target.Addr().Interface().(commander)
@@ -86,6 +93,21 @@ func run(args []string, s streams) int {
 		verb.take(command)
 	}
 	return fail(s.err, ctx.Run(&s))
+}
+
+// emptyValue refuses flags with an empty value, such as that of a variable that is not set:
+// a filter that is not there would let everything pass.
+func emptyValue(args []string) error {
+	for i, a := range args {
+		name, value, found := strings.Cut(a, "=")
+		if strings.HasPrefix(a, "--") && found && value == "" {
+			return fmt.Errorf("%s: its value is empty", name)
+		}
+		if a == "" && i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") {
+			return fmt.Errorf("%s: its value is empty", args[i-1])
+		}
+	}
+	return nil
 }
 
 // commander is a verb that runs a command and witnesses it.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -40,6 +42,11 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 		}
 		scopes = append(scopes, "cgroup "+c.Cgroup)
 	}
+	for _, name := range c.User {
+		if !isUser(name) {
+			return o, "", nil, usageError{fmt.Errorf("--user: there is no user %q", name)}
+		}
+	}
 	if len(c.User)+len(c.Cause) > 0 {
 		notes = append(notes, "rows and the sentence are of --user and --cause only; head and foot tell of all that was witnessed")
 	}
@@ -47,6 +54,15 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 		scopes = append(scopes, fmt.Sprintf("waits of at least %v", c.Min))
 	}
 	return o, strings.Join(scopes, ", "), notes, nil
+}
+
+// isUser says whether a user is known here by name, or is a number.
+func isUser(name string) bool {
+	if _, err := strconv.ParseUint(name, 10, 32); err == nil {
+		return true
+	}
+	_, err := user.Lookup(name)
+	return err == nil
 }
 
 // findCgroup finds a cgroup by its path within a hierarchy, the unified one
@@ -121,7 +137,7 @@ func coarseReason(refused []string) string {
 // explain adds to an error of the witness what this process lacks.
 func explain(err error) error {
 	unsupported := probe.ErrUnsupported
-	for _, other := range []error{probe.ErrFSUnsupported, probe.ErrProfileUnsupported} {
+	for _, other := range []error{probe.ErrFSUnsupported, probe.ErrProfileUnsupported, probe.ErrCallsUnsupported} {
 		if errors.Is(err, other) {
 			unsupported = other
 		}

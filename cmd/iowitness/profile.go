@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/iowitness/iowitness/event"
@@ -44,6 +43,18 @@ type profileFlags struct {
 
 func (f *profileFlags) take(command []string) { f.command = command }
 
+// writable makes a file that is to be written at the end, so that what hinders that is said at once.
+func writable(file string) error {
+	if file == "" {
+		return nil
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // validate checks what the flags' types cannot say.
 func (f *profileFlags) validate() error {
 	for name, d := range map[string]time.Duration{"--for": f.For, "--interval": f.Interval, "--max-time": f.MaxTime} {
@@ -56,10 +67,12 @@ func (f *profileFlags) validate() error {
 		return errors.New("--interval: must be at least 10ms")
 	case f.Top < -1:
 		return errors.New("--top: a number of rows cannot be negative")
-	case f.MaxCost < 0:
-		return errors.New("--max-cost: a cost cannot be negative")
+	case !isCost(f.MaxCost):
+		return errors.New("--max-cost: a cost is a number from 0 on")
 	case f.Folded && f.Json:
 		return errors.New("--folded and --json: choose one")
+	case f.Pprof == "-":
+		return errors.New("--pprof: name a file")
 	case f.Flame != "" && !slices.Contains([]string{".html", ".svg"}, filepath.Ext(f.Flame)):
 		return fmt.Errorf("--flame: %q ends neither in .html nor in .svg", f.Flame)
 	}
@@ -243,6 +256,11 @@ func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.
 		end = newEnding(out)
 		defer end.close()
 	}
+	for _, file := range []string{f.Flame, f.Pprof} {
+		if err := writable(file); err != nil {
+			return err
+		}
+	}
 	session, err := openProfile(kind, o, f.MaxCost)
 	if err != nil {
 		return explain(err)
@@ -253,7 +271,7 @@ func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.
 		return f.runCommand(s, session, view)
 	}
 	if end.asked.Load() {
-		return errors.Join(exitStatus(exitSignal+int(syscall.SIGINT)), session.close())
+		return errors.Join(end.early(), session.close())
 	}
 	end.call(session.profile.Interrupt)
 	return errors.Join(f.watch(session, view, end), session.close())

@@ -46,7 +46,7 @@ func (c *watchCmd) Run(s *streams) error {
 	o.Cancelled = end.asked.Load
 	session, err := openSession(o, scope)
 	if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-		return exitStatus(exitSignal + int(syscall.SIGINT))
+		return end.early()
 	}
 	if err != nil {
 		return err
@@ -83,6 +83,7 @@ func dup(f *os.File) (*os.File, error) {
 type ending struct {
 	deadline time.Time // zero: none
 	asked    atomic.Bool
+	gone     atomic.Bool // nobody reads any more
 	signals  chan os.Signal
 
 	mu        sync.Mutex
@@ -104,8 +105,19 @@ func newEnding(out *os.File) *ending {
 			stop()
 		}
 	}()
-	go watchReader(out, stop)
+	go watchReader(out, func() {
+		e.gone.Store(true)
+		stop()
+	})
 	return e
+}
+
+// early is how a run ends that was asked to before it has begun.
+func (e *ending) early() error {
+	if e.gone.Load() {
+		return nil
+	}
+	return exitStatus(exitSignal + int(syscall.SIGINT))
 }
 
 // call sets what is interrupted at a signal, and does so at once if there has been one; nil keeps it.
