@@ -79,11 +79,14 @@ func TestProfilersOfEachKind(t *testing.T) {
 		{ProfileRunQ, ProfileOptions{Via: RawTP, Long: time.Nanosecond}},
 	} {
 		p := openProfile(t, test.kind, test.o)
+		child := lab.Workload{Name: "spin", Args: []string{"400"}}.Start(t) // on a quiet machine nothing else may run
+		child.Go()
 		iv, records := profiled(t, p, 500*time.Millisecond)
 		t.Logf("%s %+v: %d stacks, %d gaps, %d CPUs, %d+%d run queues, %d pairs, %d records", test.kind, test.o, len(iv.Stacked), len(iv.Gaps), len(iv.CPUs), len(iv.Processes), len(iv.OnCPUs), len(iv.Pairs), len(records))
 		if !test.o.Follow && len(iv.Stacked)+len(iv.Processes) == 0 {
 			t.Errorf("%s by %s: nothing was seen", test.kind, p.via)
 		}
 		p.Close()
+		child.Wait()
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iowitness/iowitness/lab"
 )
 
@@ -77,6 +79,7 @@ func TestWhatBeganAndEndedBalances(t *testing.T) {
 	lab.NeedRoot(t)
 	device := lab.Loop(t, 64)
 	child := lab.Workload{Name: "threads", Args: []string{device.Path, strconv.Itoa(threads), "100000000"}}.Start(t)
+	unix.Sync() // so that little is under way elsewhere when it begins
 	child.Go()
 	defer child.Kill()
 	r := runIt(t, "block", "--summary", "--json", "--for", "2s", "--max-cost", "0")
