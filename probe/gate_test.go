@@ -88,7 +88,7 @@ func TestAPauseIsChargedToNobody(t *testing.T) {
 		}
 		child := lab.Workload{Name: "ring_idle", Args: []string{"6000"}}.Start(t)
 		child.Go()
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(800 * time.Millisecond) // until it waits, also on a busy machine
 		w := openWitness(t, Options{Via: via, PIDs: []uint32{child.PID()}})
 		if err := w.Pause(); err != nil {
 			t.Fatal(err)
