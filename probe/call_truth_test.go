@@ -113,10 +113,10 @@ func TestNoCallIsTakenForAnother(t *testing.T) {
 			b := balance(t, w)
 			expected := []string{}
 			if via == Fexit { // a preemptible kernel leaves out some runs, and says how many
-				expected = []string{"missed_run", "missed_return"}
+				expected = []string{"missed_run", "missed_return", "frames"}
 			}
 			losses := callLosses(t, w, expected...)
-			skipped := losses["missed_run"]
+			skipped := losses["missed_run"] + losses["frames"] // 7.x refuses storage where a thread was preempted while it got some
 			for key, sum := range callSums(t, w) {
 				if sum.Count > skipped { // where nothing is left out, none
 					t.Errorf("%d calls returned what another was asked for: %+v", sum.Count, key)
