@@ -260,14 +260,6 @@ func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, repe
 	return s
 }
 
-// openBlockOutput is where requests are listed.
-func (c *blockCmd) openBlockOutput(s *streams) (*os.File, error) {
-	if c.Output != "" && c.Output != "-" {
-		return os.Create(c.Output)
-	}
-	return dup(s.out)
-}
-
 // writing says what an error of the output is about.
 func writing(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {

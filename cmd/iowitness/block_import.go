@@ -38,7 +38,7 @@ func (c *blockCmd) runImport(s *streams) error {
 	if err != nil {
 		return err
 	}
-	out, err := c.openBlockOutput(s)
+	out, err := openOutput(c.Output, false, s)
 	if err != nil {
 		reader.Close()
 		return err

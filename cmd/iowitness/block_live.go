@@ -44,7 +44,7 @@ type requestSession struct {
 
 // runLive witnesses until it is ended.
 func (c *blockCmd) runLive(s *streams) error {
-	out, err := c.openBlockOutput(s)
+	out, err := openOutput(c.Output, false, s)
 	if err != nil {
 		return err
 	}

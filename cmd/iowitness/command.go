@@ -80,6 +80,18 @@ func cannotRun(name string, err error) error {
 	return cannotRunError{fmt.Errorf("%q cannot be run: %w", name, errors.Unwrap(err)), exitCannotRun}
 }
 
+// ends makes a run end with the command, and gives what waits for its status.
+func (c *child) ends(end *ending) func() error {
+	go c.wait(func() {
+		end.asked.Store(true)
+		end.call(nil)
+	})
+	return func() error {
+		<-c.ended
+		return exitStatus(c.usage.ExitCode)
+	}
+}
+
 // wait waits for the end, passing on signals meanwhile, and then calls done.
 func (c *child) wait(done func()) {
 	defer signal.Stop(c.signals)

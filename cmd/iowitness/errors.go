@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -107,7 +106,7 @@ func (c *errorsCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	out, err := c.openOutput(s)
+	out, err := openOutput(c.Output, c.command != nil, s)
 	if err != nil {
 		return err
 	}
@@ -145,14 +144,4 @@ func (c *errorsCmd) resolve() (find *probe.CallTargets, targets []*probe.CallTar
 		return find, nil, fmt.Errorf("%s %w: none of these functions returns an error", strings.Join(c.Functions, ", "), probe.ErrNoFunction)
 	}
 	return find, targets, nil
-}
-
-func (c *errorsCmd) openOutput(s *streams) (*os.File, error) {
-	switch {
-	case c.Output != "" && c.Output != "-":
-		return os.Create(c.Output)
-	case c.command != nil && c.Output == "":
-		return dup(s.err)
-	}
-	return dup(s.out)
 }

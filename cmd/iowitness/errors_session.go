@@ -12,7 +12,6 @@ import (
 	"github.com/iowitness/iowitness/failure"
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/probe"
-	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/view/json"
 	"github.com/iowitness/iowitness/view/text"
 )
@@ -104,14 +103,7 @@ func (r *errorsSession) startCommand(s *streams, end *ending) (ended func() erro
 		end.call(nil)
 		return func() error { return err }
 	}
-	go c.wait(func() {
-		end.asked.Store(true)
-		end.call(nil)
-	})
-	return func() error {
-		<-c.ended
-		return exitStatus(c.usage.ExitCode)
-	}
+	return c.ends(end)
 }
 
 func (r *errorsSession) second(end *ending) error {
@@ -161,33 +153,17 @@ func (r *errorsSession) report() (*failure.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range losses {
-		report.Lost = append(report.Lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count, NS: l.NS, Harmless: l.Harmless})
-	}
+	report.Lost = lossesTold{}.since(losses)
 	report.Version, report.Kernel, report.Means = version(), r.facts.Release, string(r.witness.Means())
 	report.Scope, report.Start, report.End = r.scope(), r.opened, time.Now()
 	report.Functions, report.Attach = r.functions(), r.attach
 	_, report.Cost = r.system.interval(report.End.Sub(report.Start))
-	probes := r.guard.meter.probeCost()
-	report.Cost.ProbeNS, report.Cost.ProbeRuns, report.Cost.ProbeWall, report.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
+	r.guard.meter.tell(&report.Cost)
 	report.Notes = append(append(append(report.Notes, r.witness.Notes()...), r.guard.said...), r.notes...)
 	return report, nil
 }
 
 func (r *errorsSession) scope() string {
 	c := r.flags
-	var scopes []string
-	if len(c.Pid) > 0 {
-		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
-	}
-	if c.Comm != "" {
-		scopes = append(scopes, "threads named "+c.Comm)
-	}
-	if c.Cgroup != "" {
-		scopes = append(scopes, "cgroup "+c.Cgroup)
-	}
-	if c.command != nil {
-		scopes = append(scopes, "the command and its children")
-	}
-	return strings.Join(scopes, ", ")
+	return strings.Join(whose(c.Pid, c.Comm, c.Cgroup, c.command != nil), ", ")
 }

@@ -75,7 +75,7 @@ func (c *fsCmd) Run(s *streams) error {
 	if c.Compare && mounts.asked[0].Dev == mounts.asked[1].Dev {
 		return usageError{fmt.Errorf("%q and %q are on the same file system: there is nothing to compare", c.Paths[0], c.Paths[1])}
 	}
-	out, err := c.openOutput(s)
+	out, err := openOutput(c.Output, false, s)
 	if err != nil {
 		return err
 	}
@@ -91,13 +91,6 @@ func (c *fsCmd) Run(s *streams) error {
 	}
 	end.call(session.fs.Interrupt)
 	return errors.Join(c.watch(session, c.newView(out), end, s.err), session.close())
-}
-
-func (c *fsCmd) openOutput(s *streams) (*os.File, error) {
-	if c.Output != "" && c.Output != "-" {
-		return os.Create(c.Output)
-	}
-	return dup(s.out)
 }
 
 func (c *fsCmd) interval() time.Duration {

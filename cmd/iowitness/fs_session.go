@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -26,14 +25,14 @@ type fsSession struct {
 	guard   *sideGuard
 	maxCost float64
 	opened  time.Time
-	losses  map[string]probe.Loss
+	losses  lossesTold
 	scope   string
 	options filesystem.Options
 }
 
 func (c *fsCmd) openSession(mounts *fsMounts) (*fsSession, error) {
 	s := &fsSession{
-		names: newNames("/"), mounts: mounts, files: filesystem.NewFiles(), losses: map[string]probe.Loss{},
+		names: newNames("/"), mounts: mounts, files: filesystem.NewFiles(), losses: lossesTold{},
 		maxCost: c.MaxCost, scope: c.scope(), options: c.reportOptions(),
 	}
 	go s.names.symbols()
@@ -48,14 +47,7 @@ func (c *fsCmd) openSession(mounts *fsMounts) (*fsSession, error) {
 }
 
 func (c *fsCmd) scope() string {
-	scopes := slices.Clone(c.Paths)
-	if len(c.Pid) > 0 {
-		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
-	}
-	if c.Comm != "" {
-		scopes = append(scopes, "threads named "+c.Comm)
-	}
-	return strings.Join(scopes, ", ")
+	return strings.Join(append(slices.Clone(c.Paths), whose(c.Pid, c.Comm, "", false)...), ", ")
 }
 
 func (c *fsCmd) reportOptions() filesystem.Options {
@@ -123,8 +115,7 @@ func (s *fsSession) interval(start time.Time) (*filesystem.Interval, error) {
 	}
 	s.names.processes.Age()
 	_, iv.Cost = s.system.interval(iv.End.Sub(start))
-	probes := s.guard.meter.probeCost()
-	iv.Cost.ProbeNS, iv.Cost.ProbeRuns, iv.Cost.ProbeWall, iv.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
+	s.guard.meter.tell(&iv.Cost)
 	return iv, nil
 }
 
@@ -134,13 +125,7 @@ func (s *fsSession) lost() ([]snapshot.Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lost []snapshot.Loss
-	for _, l := range now {
-		before := s.losses[l.ID]
-		s.losses[l.ID] = l
-		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
-	}
-	return lost, nil
+	return s.losses.since(now), nil
 }
 
 // report is what was added up, with all that is not of single intervals.

@@ -44,7 +44,7 @@ type callSession struct {
 	out     *os.File
 	options text.Options
 	opened  time.Time
-	losses  map[string]probe.Loss
+	losses  lossesTold
 	before  map[event.CallKey]*event.CallSum // of the last interval
 	notes   []string
 	scope   string
@@ -60,14 +60,14 @@ func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
 		}
 		return err
 	}
-	out, err := c.openOutput(s)
+	out, err := openOutput(c.Output, c.command != nil, s)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
 	end := newEnding(out)
 	defer end.close()
-	r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: map[string]probe.Loss{}}
+	r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: lossesTold{}}
 	if err := r.open(end); err != nil {
 		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
 			return end.early()
@@ -77,16 +77,6 @@ func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
 	end.call(r.witness.Interrupt)
 	err = r.watch(s, end)
 	return errors.Join(err, r.close())
-}
-
-func (c *callFlags) openOutput(s *streams) (*os.File, error) {
-	switch {
-	case c.Output != "" && c.Output != "-":
-		return os.Create(c.Output)
-	case c.command != nil && c.Output == "":
-		return dup(s.err)
-	}
-	return dup(s.out)
 }
 
 func (r *callSession) open(end *ending) (err error) {
@@ -151,20 +141,7 @@ func usesComm(where string, lists ...[]string) bool {
 
 func (r *callSession) scopeWords() string {
 	c := r.flags
-	var scopes []string
-	if len(c.Pid) > 0 {
-		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
-	}
-	if c.Comm != "" {
-		scopes = append(scopes, "threads named "+c.Comm)
-	}
-	if c.Cgroup != "" {
-		scopes = append(scopes, "cgroup "+c.Cgroup)
-	}
-	if c.command != nil {
-		scopes = append(scopes, "the command and its children")
-	}
-	return strings.Join(scopes, ", ")
+	return strings.Join(whose(c.Pid, c.Comm, c.Cgroup, c.command != nil), ", ")
 }
 
 func (r *callSession) close() error {
@@ -230,14 +207,7 @@ func (r *callSession) startCommand(s *streams, end *ending) (ended func() error,
 	if err != nil {
 		return nil, err
 	}
-	go c.wait(func() {
-		end.asked.Store(true)
-		end.call(nil)
-	})
-	return func() error {
-		<-c.ended
-		return exitStatus(c.usage.ExitCode)
-	}, nil
+	return c.ends(end), nil
 }
 
 // second takes what comes for up to a second.
@@ -407,11 +377,9 @@ func (r *callSession) report(begin time.Time, interval bool) (*call.Report, erro
 		return nil, err
 	}
 	_, report.Cost = r.system.interval(report.End.Sub(begin))
-	probes := r.guard.meter.probeCost()
-	if r.witness.Means() == probe.Tracefs {
-		probes = snapshot.Cost{} // the kernel does not measure it
+	if r.witness.Means() != probe.Tracefs { // of which the kernel measures nothing
+		r.guard.meter.tell(&report.Cost)
 	}
-	report.Cost.ProbeNS, report.Cost.ProbeRuns, report.Cost.ProbeWall, report.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
 	report.Notes = append(append(append(report.Notes, r.witness.Notes()...), r.guard.said...), r.notes...)
 	return report, nil
 }
@@ -421,16 +389,10 @@ func (r *callSession) lost(interval bool) ([]snapshot.Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lost []snapshot.Loss
-	for _, l := range now {
-		before := r.losses[l.ID]
-		if !interval {
-			before = probe.Loss{}
-		}
-		r.losses[l.ID] = l
-		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
+	if !interval {
+		return lossesTold{}.since(now), nil
 	}
-	return lost, nil
+	return r.losses.since(now), nil
 }
 
 // finish tells what is left, and what went missing.

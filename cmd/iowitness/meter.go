@@ -139,9 +139,8 @@ func (m *meter) finish(now reading) {
 	m.close()
 }
 
-// probeCost is the probes' part as last measured: fresh if nobody has been told it yet.
-func (m *meter) probeCost() snapshot.Cost {
-	told := m.probes
+// tell adds the probes' part to a cost, as last measured: fresh if nobody has been told it yet.
+func (m *meter) tell(cost *snapshot.Cost) {
+	cost.ProbeNS, cost.ProbeRuns, cost.ProbeWall, cost.ProbeFresh = m.probes.ProbeNS, m.probes.ProbeRuns, m.probes.ProbeWall, m.probes.ProbeFresh
 	m.probes.ProbeFresh = false
-	return told
 }

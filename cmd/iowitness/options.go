@@ -56,6 +56,23 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 	return o, strings.Join(scopes, ", "), notes, nil
 }
 
+// whose are the threads that are witnessed, in words; none: all.
+func whose(pids []uint32, comm, cgroup string, runs bool) (scopes []string) {
+	if len(pids) > 0 {
+		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(pids), "[]"))
+	}
+	if comm != "" {
+		scopes = append(scopes, "threads named "+comm)
+	}
+	if cgroup != "" {
+		scopes = append(scopes, "cgroup "+cgroup)
+	}
+	if runs {
+		scopes = append(scopes, "the command and its children")
+	}
+	return scopes
+}
+
 // isUser says whether a user is known here by name, or is a number.
 func isUser(name string) bool {
 	if _, err := strconv.ParseUint(name, 10, 32); err == nil {

@@ -116,17 +116,6 @@ func (f *profileFlags) interval() time.Duration {
 	return defaultInterval
 }
 
-// openOutput is where the report goes: with a command, its own output stays its own.
-func (f *profileFlags) openOutput(s *streams) (*os.File, error) {
-	if f.Output != "" && f.Output != "-" {
-		return os.Create(f.Output)
-	}
-	if f.command != nil && f.Output == "" {
-		return dup(s.err)
-	}
-	return dup(s.out)
-}
-
 // cpuCmd samples what runs.
 type cpuCmd struct {
 	profileFlags
@@ -246,7 +235,7 @@ func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.
 		return err
 	}
 	more(&o)
-	out, err := f.openOutput(s)
+	out, err := openOutput(f.Output, f.command != nil, s)
 	if err != nil {
 		return err
 	}

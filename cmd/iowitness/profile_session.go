@@ -29,7 +29,7 @@ type profileSession struct {
 	maxCost float64
 	opened  time.Time
 	begun   uint64 // the same by CLOCK_MONOTONIC
-	losses  map[string]probe.Loss
+	losses  lossesTold
 	scope   string
 	notes   []string
 
@@ -38,7 +38,7 @@ type profileSession struct {
 }
 
 func openProfile(kind probe.ProfileKind, o probe.ProfileOptions, maxCost float64) (*profileSession, error) {
-	s := &profileSession{kind: kind, names: newProfileNames("/"), losses: map[string]probe.Loss{}, maxCost: maxCost}
+	s := &profileSession{kind: kind, names: newProfileNames("/"), losses: lossesTold{}, maxCost: maxCost}
 	s.names.follows = o.Follow
 	go s.names.symbols()
 	var err error
@@ -117,8 +117,7 @@ func (s *profileSession) interval(start time.Time, to ...*scheduling.Accumulator
 	s.long = nil
 	s.names.processes.Age()
 	_, s.cost = s.system.interval(end.Sub(start))
-	probes := s.guard.meter.probeCost()
-	s.cost.ProbeNS, s.cost.ProbeRuns, s.cost.ProbeWall, s.cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
+	s.guard.meter.tell(&s.cost)
 	return end, nil
 }
 
@@ -135,17 +134,10 @@ func (s *profileSession) lost(first bool) ([]snapshot.Loss, error) {
 		probe.Loss{ID: "symbol_modules", Title: "files of code that could not be read", Count: symbols.Modules},
 		probe.Loss{ID: "symbol_ambiguous", Title: "frames not named: which of two programs ran is not known", Count: symbols.Ambiguous},
 		probe.Loss{ID: "symbol_ended", Title: "processes that ended before their mappings could be read", Count: s.names.ended})
-	var lost []snapshot.Loss
-	for _, l := range now {
-		before := s.losses[l.ID]
-		if first {
-			before = probe.Loss{}
-		} else {
-			s.losses[l.ID] = l
-		}
-		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
+	if first {
+		return lossesTold{}.since(now), nil
 	}
-	return lost, nil
+	return s.losses.since(now), nil
 }
 
 var profileKinds = map[probe.ProfileKind]profile.Kind{

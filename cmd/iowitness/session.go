@@ -26,7 +26,7 @@ type session struct {
 	options probe.Options
 	scope   string
 	opened  time.Time
-	losses  map[string]probe.Loss // at the end of the last interval
+	losses  lossesTold // at the end of the last interval
 
 	extraNotes []string
 	meansNote  string // why no better means is used; empty: none was asked for
@@ -34,7 +34,7 @@ type session struct {
 
 // openSession loads and attaches; the names of kernel functions are read meanwhile.
 func openSession(o probe.Options, scope string) (*session, error) {
-	s := &session{names: newNames("/"), options: o, scope: scope, losses: map[string]probe.Loss{}}
+	s := &session{names: newNames("/"), options: o, scope: scope, losses: lossesTold{}}
 	if o.Via != probe.Taskstats {
 		go s.names.symbols()
 	}
@@ -148,8 +148,7 @@ func (s *session) interval(start time.Time) (*snapshot.Interval, error) {
 	}
 	iv.Wall, iv.Coverage = s.guard.coverage(end.Sub(start))
 	iv.System, iv.Cost = s.system.interval(end.Sub(start))
-	probes := s.guard.meter.probeCost()
-	iv.Cost.ProbeNS, iv.Cost.ProbeRuns, iv.Cost.ProbeWall, iv.Cost.ProbeFresh = probes.ProbeNS, probes.ProbeRuns, probes.ProbeWall, probes.ProbeFresh
+	s.guard.meter.tell(&iv.Cost)
 	return iv, nil
 }
 
@@ -159,12 +158,9 @@ func (s *session) lost() ([]snapshot.Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	var lost []snapshot.Loss
-	for _, l := range now {
-		before := s.losses[l.ID]
-		s.losses[l.ID] = l
-		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
-		if l.ID == probe.LossExit && l.Count > before.Count {
+	lost := s.losses.since(now)
+	for _, l := range lost {
+		if l.ID == probe.LossExit && l.Count > 0 {
 			s.ledger.Retain(alive)
 		}
 	}

@@ -29,7 +29,7 @@ func (c *watchCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	out, err := c.openOutput(s)
+	out, err := openOutput(c.Output, c.command != nil, s)
 	if err != nil {
 		return err
 	}
@@ -59,12 +59,13 @@ func (c *watchCmd) Run(s *streams) error {
 	return errors.Join(err, session.close())
 }
 
-// openOutput is where the report goes: with a command, its own output stays its own.
-func (c *watchCmd) openOutput(s *streams) (*os.File, error) {
-	if c.Output != "" && c.Output != "-" {
-		return os.Create(c.Output)
-	}
-	if c.command != nil && c.Output == "" {
+// openOutput is where a report goes: to a file, or to standard output. With a command, its own
+// output stays its own, and the report goes where messages do.
+func openOutput(file string, runs bool, s *streams) (*os.File, error) {
+	switch {
+	case file != "" && file != "-":
+		return os.Create(file)
+	case runs && file == "":
 		return dup(s.err)
 	}
 	return dup(s.out)

@@ -32,15 +32,6 @@ func WriteCalls(w io.Writer, r *call.Report) error {
 	}))
 }
 
-func writeLine(w io.Writer, o object) error {
-	b, err := o.append(nil)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
-}
-
 func callRow(r *call.Row, by []call.Key) object {
 	keys := object{}
 	for i, k := range by {

@@ -15,12 +15,7 @@ const FilesystemSchemaNumber = 1
 
 // WriteFilesystem writes a report on file systems as one document on one line.
 func WriteFilesystem(w io.Writer, r *filesystem.Report) error {
-	b, err := filesystemDocument(r).append(nil)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	return writeLine(w, filesystemDocument(r))
 }
 
 func filesystemDocument(r *filesystem.Report) object {

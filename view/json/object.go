@@ -4,6 +4,7 @@ package json
 
 import (
 	"encoding/json"
+	"io"
 	"strconv"
 )
 
@@ -94,4 +95,14 @@ func appendString(b []byte, s string) []byte {
 		}
 	}
 	return append(b, '"')
+}
+
+// writeLine writes an object on one line, in one call of the writer.
+func writeLine(w io.Writer, o object) error {
+	b, err := o.append(nil)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
 }

@@ -22,12 +22,7 @@ func WriteRequests(w io.Writer, s *request.Summary, names request.Names, indent 
 	if indent {
 		return writeIndented(w, o)
 	}
-	b, err := o.append(nil)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	return writeLine(w, o)
 }
 
 // requests has exactly the keys of request.SummaryFields, in their order.

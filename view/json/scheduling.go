@@ -18,12 +18,7 @@ const SchedulingSchemaNumber = 1
 
 // WriteScheduling writes a report on threads and CPUs as one document on one line.
 func WriteScheduling(w io.Writer, r *scheduling.Report) error {
-	b, err := byTable(scheduling.DocumentFields(r.Kind), schedulingValues(r)).append(nil)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	return writeLine(w, byTable(scheduling.DocumentFields(r.Kind), schedulingValues(r)))
 }
 
 func schedulingValues(r *scheduling.Report) map[string]any {
