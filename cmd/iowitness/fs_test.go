@@ -270,10 +270,8 @@ func TestAThrottledFsyncWaitsForItsData(t *testing.T) {
 // TestWhatAJournalCosts: the same load on a file system without one and on one with it. The
 // devices are slow at each write, of which a commit needs some.
 func TestWhatAJournalCosts(t *testing.T) {
-	// Else the kernel goes on making the file system while it is measured.
-	complete := []string{"-E", "lazy_itable_init=0,lazy_journal_init=0"}
-	plainDevice, plain := mounted(t, fsKind{fstype: "ext4", mkfs: append(complete, ext4Plain.mkfs...)})
-	journalDevice, journal := mounted(t, fsKind{fstype: "ext4", mkfs: complete})
+	plainDevice, plain := mounted(t, ext4Plain)
+	journalDevice, journal := mounted(t, ext4Journal)
 	lab.LimitWrites(t, plainDevice, 300)
 	lab.LimitWrites(t, journalDevice, 300)
 	r := watchFS(t, "--compare", plain, journal)
