@@ -4,6 +4,7 @@ package blame
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/iowitness/iowitness/event"
 )
@@ -56,7 +57,7 @@ func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 	}
 	v.cause = Classify(Evidence{
 		Stack:         v.stack,
-		Proc:          site.Names != nil,
+		NoScheduler:   !showsScheduler(v.stack),
 		FlagUnknown:   flags&event.FlagUnknown != 0,
 		Flagged:       flags&event.Flagged != 0,
 		Interruptible: flags&event.Interruptible != 0,
@@ -71,6 +72,14 @@ func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 	j.verdicts[string(j.key)] = v
 	return v
 }
+
+// showsScheduler says whether a stack has the function in which every thread sleeps. It has left
+// it where the thread ran again before its stack was read, as on a machine whose CPUs are taken away.
+func showsScheduler(stack []string) bool {
+	return slices.ContainsFunc(functions(stack), func(name string) bool { return anyMatches(scheduler, name) })
+}
+
+var scheduler = []string{"__schedule", "schedule", "schedule_*", "io_schedule*"}
 
 // isKernelThread looks at the outermost frames: a user thread came in by a
 // system call, a fault or an interrupt.

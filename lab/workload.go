@@ -200,6 +200,7 @@ func writeThrough(t *Truth, a []string, flags int, after func(int) error) error 
 	}
 	defer unix.Close(fd)
 	b := make([]byte, 4096)
+	defer t.scheduled()()
 	return t.repeat(a[1], func(i int) error {
 		if _, err := unix.Pwrite(fd, b, int64(i)*4096); err != nil || after == nil {
 			return err
