@@ -116,7 +116,8 @@ func ownRunDelay() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// sleeper sleeps so often for so many ms.
+// sleeper sleeps so often for so many ms. As in counted reads, there are only raw
+// system calls between two counts of switches.
 func sleeper(t *Truth, a []string) error {
 	ms, err := strconv.Atoi(a[1])
 	if err != nil {
@@ -125,13 +126,22 @@ func sleeper(t *Truth, a []string) error {
 	runtime.LockOSThread()
 	nameThread("sleeper")
 	length := unix.NsecToTimespec(int64(ms) * int64(time.Millisecond))
+	defer t.scheduled()()
 	return t.repeat(a[0], func(int) error {
 		rest := length
-		for {
-			err := unix.Nanosleep(&rest, &rest)
-			if !errors.Is(err, unix.EINTR) {
-				return err
-			}
+		before := switches()
+		errno := unix.EINTR
+		for errno == unix.EINTR {
+			_, _, errno = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&rest)), uintptr(unsafe.Pointer(&rest)), 0)
 		}
+		slept := switches() - before
+		t.Switches += int(slept)
+		if slept > 0 {
+			t.Slept++
+		}
+		if errno != 0 {
+			return errno
+		}
+		return nil
 	})
 }

@@ -50,7 +50,12 @@ func TestFioIsSeenExactlyOnce(t *testing.T) {
 func checkFio(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTruth) {
 	t.Helper()
 	counts, skipped := checkFioIsTold(t, w, r, truth)
-	if missing := int64(counts.Completed + counts.Absorbed - counts.Started); missing < 0 || missing > int64(skipped) || counts.InFlight > skipped || counts.Unmatched > skipped {
+	var others uint64
+	if !lab.Guest() {
+		others = 64 // the counts are the whole machine's, of which something is under way when it begins and when it ends
+	}
+	missing, most := int64(counts.Completed+counts.Absorbed-counts.Started), int64(skipped+others)
+	if missing < -int64(others) || missing > most || int64(counts.InFlight) > most || int64(counts.Unmatched) > most {
 		t.Errorf("they do not balance: %+v", counts)
 	}
 }
