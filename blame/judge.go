@@ -55,9 +55,9 @@ func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 	if v.stack == nil {
 		v.stack = j.names.Stack(site.Stack)
 	}
-	v.cause = Classify(Evidence{
+	evidence := Evidence{
 		Stack:         v.stack,
-		NoScheduler:   !showsScheduler(v.stack),
+		Proc:          site.Names != nil,
 		FlagUnknown:   flags&event.FlagUnknown != 0,
 		Flagged:       flags&event.Flagged != 0,
 		Interruptible: flags&event.Interruptible != 0,
@@ -65,7 +65,12 @@ func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 		Syscall:       j.names.Syscall(site.Syscall),
 		Fault:         site.Syscall == event.NoSyscall,
 		Kernel:        isKernelThread(v.stack),
-	})
+	}
+	v.cause = Classify(evidence)
+	if v.cause == Unknown && evidence.Flagged && len(v.stack) > 1 && !showsScheduler(v.stack) {
+		evidence.Proc = true
+		v.cause = Classify(evidence)
+	}
 	if len(j.verdicts) >= maxSites {
 		clear(j.verdicts)
 	}
@@ -73,13 +78,11 @@ func (j *judge) verdict(site *event.Site, flags event.Flags) verdict {
 	return v
 }
 
-// showsScheduler says whether a stack has the function in which every thread sleeps. It has left
-// it where the thread ran again before its stack was read, as on a machine whose CPUs are taken away.
+// showsScheduler says whether a stack has a way to sleep. A thread that ran again before its stack
+// was read, as on a machine whose CPUs are taken away, has left it.
 func showsScheduler(stack []string) bool {
-	return slices.ContainsFunc(functions(stack), func(name string) bool { return anyMatches(scheduler, name) })
+	return slices.ContainsFunc(functions(stack), func(name string) bool { return anyMatches(sleepers, name) })
 }
-
-var scheduler = []string{"__schedule", "schedule", "schedule_*", "io_schedule*"}
 
 // isKernelThread looks at the outermost frames: a user thread came in by a
 // system call, a fault or an interrupt.

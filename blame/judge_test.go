@@ -31,3 +31,20 @@ func TestAStackThatHasLeftTheScheduler(t *testing.T) {
 		}
 	}
 }
+
+// TestAStackOfAFunctionIsReadAsItIs: what is witnessed by the return of a function that sleeps shows that
+// function, and not the scheduler's.
+func TestAStackOfAFunctionIsReadAsItIs(t *testing.T) {
+	for _, stack := range [][]string{
+		{"wb_wait_for_completion", "sync_inodes_sb", "iterate_supers", "ksys_sync"},
+		{"rwsem_down_read_slowpath", "ext4_file_read_iter", "vfs_read"},
+		{"some_new_function", "vfs_read"},
+	} {
+		names := namesOf(stack)
+		site := event.Site{Stack: []uint64{0, 1, 2, 3}[:len(stack)]}
+		want := Classify(Evidence{Stack: stack, Syscall: "getdents64"})
+		if v := newJudge(names).verdict(&site, 0); v.cause != want {
+			t.Errorf("%v: %v, not %v", stack, v.cause, want)
+		}
+	}
+}

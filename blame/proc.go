@@ -54,7 +54,7 @@ func join(inner, outer []string) []string {
 func explainProc(e *Evidence) *rule {
 	for _, stack := range completed(e) {
 		complete := *e
-		complete.Stack, complete.NoScheduler = stack, false
+		complete.Stack, complete.Proc = stack, false
 		if r := explain(&complete); r != nil {
 			return r
 		}

@@ -23,7 +23,7 @@ func procCases(t *testing.T) []stackCase {
 			}
 		}
 		if len(frames) > 0 {
-			c.evidence.Stack, c.evidence.NoScheduler = frames, true
+			c.evidence.Stack, c.evidence.Proc = frames, true
 			cases = append(cases, c)
 		}
 	}
@@ -93,7 +93,7 @@ func TestEveryLoneRuleIsHit(t *testing.T) {
 
 func TestNothingIsGuessedFromAFunctionThatMayTakeALock(t *testing.T) {
 	for _, name := range []string{"ext4_file_write_iter", "xfs_file_read_iter", "vfs_fsync_range", "__flush_work", "some_new_function"} {
-		if got := Classify(Evidence{Stack: []string{name}, NoScheduler: true, FlagUnknown: true, Syscall: "write"}); got != Unknown {
+		if got := Classify(Evidence{Stack: []string{name}, Proc: true, FlagUnknown: true, Syscall: "write"}); got != Unknown {
 			t.Errorf("%s alone is told as %s", name, got)
 		}
 	}

@@ -37,7 +37,7 @@ type table []rule
 
 // tables are those that apply to a site, in order.
 func tables(s *site) []table {
-	if s.NoScheduler && len(s.frames) > 0 {
+	if s.Proc && len(s.frames) > 0 {
 		return loneTables(s)
 	}
 	if s.sleepsInLock() {

@@ -7,7 +7,7 @@ import "strings"
 // Evidence is what is known of the place where a thread sleeps.
 type Evidence struct {
 	Stack         []string // function names, innermost first; compiler suffixes allowed
-	NoScheduler   bool     // the stack lacks the scheduler's functions: /proc leaves them out, and a thread that runs again has left them
+	Proc          bool     // the stack lacks the scheduler's functions, as those of /proc do
 	Flagged       bool     // the kernel calls it iowait
 	FlagUnknown   bool     // or it may do so
 	Interruptible bool     // state S with in_iowait set
@@ -28,7 +28,7 @@ func Classify(e Evidence) Cause {
 
 // explain finds the rule that decides, or nil.
 func explain(e *Evidence) *rule {
-	if e.NoScheduler && len(e.Stack) > 1 {
+	if e.Proc && len(e.Stack) > 1 {
 		return explainProc(e)
 	}
 	s := &site{Evidence: e, frames: ownFrames(functions(e.Stack))}

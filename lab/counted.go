@@ -106,13 +106,18 @@ func (r *countedReader) read(at int64) error {
 		return fmt.Errorf("read %d bytes of %d at %d", n, len(r.buffer), at)
 	}
 	r.truth.Ops++
-	r.truth.Switches += int(slept)
-	if slept > 0 {
-		r.truth.Slept++
-	}
+	r.truth.gaveUp(slept)
 	r.truth.Total += took
 	r.truth.Max = max(r.truth.Max, took)
 	return nil
+}
+
+// gaveUp adds how often the thread gave up its CPU in an operation.
+func (t *Truth) gaveUp(switches int64) {
+	t.Switches += int(switches)
+	if switches > 0 {
+		t.Slept++
+	}
 }
 
 // switches is how often this thread gave up its CPU by itself.

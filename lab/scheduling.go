@@ -134,11 +134,7 @@ func sleeper(t *Truth, a []string) error {
 		for errno == unix.EINTR {
 			_, _, errno = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&rest)), uintptr(unsafe.Pointer(&rest)), 0)
 		}
-		slept := switches() - before
-		t.Switches += int(slept)
-		if slept > 0 {
-			t.Slept++
-		}
+		t.gaveUp(switches() - before)
 		if errno != 0 {
 			return errno
 		}

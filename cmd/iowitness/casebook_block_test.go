@@ -89,7 +89,7 @@ func TestTheSameBlocksInALoop(t *testing.T) {
 				pages = s.Count
 			}
 		}
-		if math.Abs(p.Share-100*own/inDevice) > 0.1 || own < inDevice/2 { // a slow host's writeback is there, too
+		if math.Abs(p.Share-100*own/inDevice) > 0.1 || p.Share < 80 {
 			t.Errorf("its row has %v%% of the device, %v of %v ns: %s", p.Share, own, inDevice, r.out)
 		}
 		if pages < uint64(truth.Ops) || pages > uint64(truth.Ops)+20 { // it reads some metadata, too

@@ -26,21 +26,11 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 		PIDs: c.Pid, Comm: c.Comm, IncludeSelf: c.IncludeSelf,
 		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Module: c.Module, Polls: c.Polls,
 	}
-	var scopes []string
-	if len(c.Pid) > 0 {
-		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(c.Pid), "[]"))
-	}
-	if c.Comm != "" {
-		scopes = append(scopes, "threads named "+c.Comm)
-		if len(c.Comm) > commBytes {
-			notes = append(notes, fmt.Sprintf("the kernel keeps 15 bytes of a thread's name: --comm matches those that begin with %q", c.Comm[:commBytes]))
-		}
-	}
+	notes = cutName(c.Comm)
 	if c.Cgroup != "" {
 		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
 			return o, "", nil, err
 		}
-		scopes = append(scopes, "cgroup "+c.Cgroup)
 	}
 	for _, name := range c.User {
 		if !isUser(name) {
@@ -50,10 +40,19 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 	if len(c.User)+len(c.Cause) > 0 {
 		notes = append(notes, "rows and the sentence are of --user and --cause only; head and foot tell of all that was witnessed")
 	}
+	scopes := whose(c.Pid, c.Comm, c.Cgroup, false)
 	if c.Min > 0 {
 		scopes = append(scopes, fmt.Sprintf("waits of at least %v", c.Min))
 	}
 	return o, strings.Join(scopes, ", "), notes, nil
+}
+
+// cutName says that a name is longer than those of threads, if it is.
+func cutName(comm string) (notes []string) {
+	if len(comm) > commBytes {
+		notes = append(notes, fmt.Sprintf("the kernel keeps 15 bytes of a thread's name: --comm matches those that begin with %q", comm[:commBytes]))
+	}
+	return notes
 }
 
 // whose are the threads that are witnessed, in words; none: all.

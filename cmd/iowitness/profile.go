@@ -91,22 +91,13 @@ func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []
 		}
 		scopes = append(scopes, fmt.Sprintf("the command %s and its children", f.command[0]))
 	}
-	if len(f.Pid) > 0 {
-		scopes = append(scopes, "pid "+strings.Trim(fmt.Sprint(f.Pid), "[]"))
-	}
-	if f.Comm != "" {
-		scopes = append(scopes, "threads named "+f.Comm)
-		if len(f.Comm) > commBytes {
-			notes = append(notes, fmt.Sprintf("the kernel keeps 15 bytes of a thread's name: --comm matches those that begin with %q", f.Comm[:commBytes]))
-		}
-	}
 	if f.Cgroup != "" {
 		if o.Cgroup, err = findCgroup("/", f.Cgroup); err != nil {
 			return o, "", nil, err
 		}
-		scopes = append(scopes, "cgroup "+f.Cgroup)
 	}
-	return o, strings.Join(scopes, ", "), notes, nil
+	scopes = append(scopes, whose(f.Pid, f.Comm, f.Cgroup, false)...)
+	return o, strings.Join(scopes, ", "), cutName(f.Comm), nil
 }
 
 func (f *profileFlags) interval() time.Duration {

@@ -110,7 +110,7 @@ func syncingAll(t *testing.T, k fsKind) scene {
 	d, dir := mounted(t, k)
 	causes := flushing
 	if k.name == "btrfs" {
-		causes = append(causes[:len(causes):len(causes)], "journal_space") // its writes wait for room in the transaction that is written
+		causes = slices.Concat(flushing, []string{"journal_space"}) // its writes wait for room in the transaction that is written
 	}
 	return scene{lab.Workload{Name: "sync", Args: []string{dir, "40"}}, d, causes, "", false}
 }
