@@ -325,7 +325,7 @@ enum loss {
 	LOSS_FOLLOW_FULL,	/* children that could not be followed */
 	LOSS_RATIO,		/* waits not measured, as only one in a number is */
 	LOSS_SHED,		/* waits without a record, as detail was shed */
-	LOSS_NO_END,		/* waits whose end was not seen: not counted */
+	LOSS_NO_END,		/* waits whose end was not seen: not counted; ns, of profiles: at most */
 	WAIT_LOSSES,
 	/* Of calls to file systems: */
 	LOSS_CALLS = WAIT_LOSSES,	/* not counted: no memory for their thread's state */
@@ -340,6 +340,7 @@ enum loss {
 	LOSS_IO_BUDGET,		/* records not made: the interval's budget was used up */
 	LOSS_BACKWARDS,		/* phases with instants out of order: left out of sums */
 	LOSS_IO_RATIO,		/* records not made, as only one in a number is */
+	LOSS_IO_NO_END,		/* not told: their completion was not seen */
 	/* Of calls of functions: */
 	LOSS_FRAMES,		/* not counted: no memory for their thread's state, or too deeply nested */
 	LOSS_CALL_OUT,		/* not counted: no memory for what was read at entry */

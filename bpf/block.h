@@ -134,18 +134,6 @@ struct {
 	__type(value, struct io_count);
 } counts SEC(".maps");
 
-/* What is known of a disk, in a table by its number: of two in one place the later one counts. */
-#define DISKS 256
-struct disk {
-	__u32 dev;
-	__s32 depth;			/* requests that the driver has */
-	__u64 next[2];			/* the sector after the last read, the last write */
-	__u64 flush_issued;
-	struct task_id flusher;		/* who asked for the last flush */
-	__u64 flush_cgroup;
-} __attribute__((aligned(64)));		/* in one line of the cache: all CPUs write to it */
-struct disk disks[DISKS];
-
 /* Budget and last completion of a CPU. */
 struct block_cpu {
 	__u32 epoch;
@@ -186,19 +174,6 @@ INLINE struct block_cpu *this_block_cpu(void)
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&block_cpus, &zero);
-}
-
-INLINE struct disk *disk_of(__u32 dev)
-{
-	struct disk *disk = &disks[(dev ^ dev >> 20) & (DISKS - 1)];
-
-	if (disk->dev != dev) {
-		disk->dev = dev;
-		disk->depth = 0;
-		disk->next[0] = disk->next[1] = 0;
-		disk->flush_issued = 0;
-	}
-	return disk;
 }
 
 /* A command in two steps, which is read from a typed thread at a tenth of the helper's price. */

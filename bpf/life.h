@@ -308,12 +308,6 @@ INLINE void absorb_request(struct request *rq)
 		count->absorbed++;
 }
 
-INLINE void leave_driver(struct disk *disk)
-{
-	if (disk->depth > 0)
-		__sync_fetch_and_add(&disk->depth, -1);
-}
-
 INLINE void requeue_request(struct request *rq)
 {
 	struct io_life *life;

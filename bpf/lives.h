@@ -6,6 +6,7 @@
 #ifndef IOWITNESS_LIVES_H
 #define IOWITNESS_LIVES_H
 
+#include "disk.h"
 #include "slot.h"
 
 const volatile __u32 life_slots = 8192;		/* a power of two */
@@ -63,7 +64,18 @@ SUBPROGRAM int spill_life(struct life_slot *slot, __u64 of)
 	return 1;
 }
 
-/* A new life, all zero: of one that is still there, whose end was not seen, nothing is left. NULL: no memory. */
+/* What is queued again has ended, though its completion was not seen. */
+INLINE void *renew(struct io_life *life)
+{
+	if (life->issued) {
+		lose(LOSS_IO_NO_END, 1, 0);
+		leave_driver(disk_of(life->disk));
+	}
+	__builtin_memset(life, 0, sizeof(*life));
+	return life;
+}
+
+/* A new life, all zero. NULL: no memory. */
 INLINE struct io_life *new_life(void *of)
 {
 	struct life_slot *slot = life_slot_of(of);
@@ -72,16 +84,11 @@ INLINE struct io_life *new_life(void *of)
 
 	if (!slot)
 		return NULL;
-	if (slot->of == (__u64)of) {
-		life = &slot->life;
-		__builtin_memset(life, 0, sizeof(*life));
-		return life;
-	}
+	if (slot->of == (__u64)of)
+		return renew(&slot->life);
 	life = slot->spilled ? bpf_map_lookup_elem(&spilled_lives, &key) : NULL;
-	if (life) {
-		__builtin_memset(life, 0, sizeof(*life));
-		return life;
-	}
+	if (life)
+		return renew(life);
 	if (claim(&slot->claims)) {
 		life = &slot->life;
 		__builtin_memset(life, 0, sizeof(*life));

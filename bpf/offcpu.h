@@ -31,7 +31,7 @@ INLINE void begin_off(void *ctx, struct task_struct *task, __u32 tid, __u32 tgid
 	if (!is_wanted_state(task, state_of(raw_state, preempted))) {
 		thread = find_thread(task, tid);
 		if (thread)
-			thread->off = 0;
+			end_unseen(thread, now);
 		return;
 	}
 	thread = leave_cpu(task, tid, tgid, raw_state, preempted, now);

@@ -97,6 +97,14 @@ INLINE void wake_thread(struct off_thread *thread)
 		note_waker(thread, bpf_ktime_get_ns());
 }
 
+/* One that gives up its CPU has run, though nobody has told that it was switched in: it was away for so long at most. */
+INLINE void end_unseen(struct off_thread *thread, __u64 now)
+{
+	if (thread->off && thread->generation == generation)
+		lose(LOSS_NO_END, 1, now - thread->off);
+	thread->off = 0;
+}
+
 /* The current thread gives up its CPU. NULL: nobody asks about it. */
 INLINE struct off_thread *leave_cpu(struct task_struct *task, __u32 tid, __u32 tgid, __u32 state, bool preempted, __u64 now)
 {
@@ -109,6 +117,7 @@ INLINE struct off_thread *leave_cpu(struct task_struct *task, __u32 tid, __u32 t
 		lose(LOSS_PROF_THREADS, 1, 0);
 		return NULL;
 	}
+	end_unseen(thread, now);
 	if (thread->generation != generation)
 		thread->woken = thread->on = 0;
 	thread->generation = generation;

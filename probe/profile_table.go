@@ -192,7 +192,7 @@ func offsetIn(members []btf.Member, name string) (uint32, bool) {
 }
 
 // profileShares are the losses that other witnesses have too.
-var profileShares = []string{"ring_identity", "no_wake", "name_cut", "clock", "follow_full"}
+var profileShares = []string{"ring_identity", "no_wake", "name_cut", "clock", "follow_full", "no_end"}
 
 // profileLossNames go on where those of block requests end.
 var profileLossNames = []Loss{

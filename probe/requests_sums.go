@@ -89,6 +89,7 @@ var requestLossNames = []Loss{
 	{ID: "io_budget", Title: "request lines not made: there were more than --max-rate in a second"},
 	{ID: "backwards", Title: "phases left out of sums: instants out of order"},
 	{ID: LossIORatio, Title: "request lines left out: only one in some was told, to spare cost (--max-cost)"},
+	{ID: "io_no_end", Title: "requests not told: their completion was not seen"},
 }
 
 // Losses are all counts since the start, zero ones included.

@@ -62,7 +62,7 @@ func blockAround(t *testing.T, work func(), flags ...string) ran {
 		t.Fatal(err)
 	}
 	defer cmd.Process.Kill()
-	waitForPrograms(t, cmd.Process.Pid)
+	waitUntilOpen(t, cmd.Process.Pid)
 	work()
 	time.Sleep(300 * time.Millisecond)
 	cmd.Process.Signal(os.Interrupt)
@@ -72,26 +72,6 @@ func blockAround(t *testing.T, work func(), flags ...string) ran {
 		t.Fatalf("%v; %s", err, errs.String())
 	}
 	return ran{cmd.ProcessState.ExitCode(), string(text), errs.String()}
-}
-
-// waitForPrograms waits until a process has its kernel side attached.
-func waitForPrograms(t *testing.T, pid int) {
-	t.Helper()
-	for range 1200 { // an emulated machine may have much to do
-		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", pid))
-		n := 0
-		for _, l := range links {
-			if text, err := os.ReadFile(l); err == nil && strings.Contains(string(text), "link_type") {
-				n++
-			}
-		}
-		if n >= 9 {
-			time.Sleep(200 * time.Millisecond)
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatal("it does not attach")
 }
 
 // TestBlockLines: each direct read is a line with its owner, times and the wait that it
@@ -197,9 +177,24 @@ func TestLargeWritesAreSplitAndKeepTheirOwner(t *testing.T) {
 	}
 }
 
-var footLost = regexp.MustCompile(`(\d+) request lines lost`)
+var (
+	footLost   = regexp.MustCompile(`(\d+) request lines lost`)
+	footUnseen = regexp.MustCompile(`(\d+) requests not told: their completion was not seen`)
+	footOpen   = regexp.MustCompile(`(\d+) still under way`)
+)
 
-// TestLostLinesAreCountedExactly (case C1): lines and losses add up to what completed.
+// toldBy is the number of which the foot tells, 0 if it does not.
+func toldBy(foot *regexp.Regexp, text string) int {
+	m := foot.FindStringSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n
+}
+
+// TestLostLinesAreCountedExactly (case C1): lines and losses add up to what completed, and to
+// what did unseen: a machine under load may keep completions from every program.
 func TestLostLinesAreCountedExactly(t *testing.T) {
 	const threads, each = 8, 4000
 	lab.NeedRoot(t)
@@ -213,16 +208,13 @@ func TestLostLinesAreCountedExactly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost := 0
-	if m := footLost.FindStringSubmatch(r.err); m != nil {
-		lost, _ = strconv.Atoi(m[1])
-	}
-	t.Logf("%d lines, %d lost", len(records)-1, lost)
+	lost, unseen, open := toldBy(footLost, r.err), toldBy(footUnseen, r.err), toldBy(footOpen, r.err)
+	t.Logf("%d lines, %d lost, %d unseen, %d under way", len(records)-1, lost, unseen, open)
 	if lost == 0 {
 		t.Errorf("nothing is lost in a ring of 16 KiB: %s", r.err)
 	}
-	if got := len(records) - 1 + lost; got < threads*each || got > threads*each+50 {
-		t.Errorf("%d lines and %d lost of %d reads", len(records)-1, lost, threads*each)
+	if got := len(records) - 1 + lost; got+unseen+open < threads*each || got > threads*each+50 || unseen > threads*each/100 {
+		t.Errorf("%d lines and %d lost of %d reads: %s", len(records)-1, lost, threads*each, r.err)
 	}
 }
 
@@ -421,7 +413,7 @@ func TestBlockWithNowhereToWrite(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitForPrograms(t, cmd.Process.Pid)
+	waitUntilOpen(t, cmd.Process.Pid)
 	child := lab.Workload{Name: "direct_read", Args: []string{device.Path, "200"}}.Start(t)
 	child.Go()
 	child.Wait()
