@@ -35,7 +35,8 @@ type Truth struct {
 	// Told by the workloads "files", "copy", "database" and "messages" only: by kind of call.
 	Calls map[string]*Calls `json:"calls,omitempty"`
 
-	// Told by the workloads "counted" and "sleeper" only.
+	// Told by the workloads "counted" and "sleeper" only, of one thread.
+	TID      int `json:"tid,omitempty"`      // of the sleeper
 	Slept    int `json:"slept,omitempty"`    // operations in which the thread gave up its CPU
 	Switches int `json:"switches,omitempty"` // how often it did, by the kernel's own count
 }

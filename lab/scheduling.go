@@ -125,6 +125,7 @@ func sleeper(t *Truth, a []string) error {
 	}
 	runtime.LockOSThread()
 	nameThread("sleeper")
+	t.TID = unix.Gettid()
 	length := unix.NsecToTimespec(int64(ms) * int64(time.Millisecond))
 	defer t.scheduled()()
 	return t.repeat(a[0], func(int) error {
