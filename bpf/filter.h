@@ -42,17 +42,15 @@ INLINE void follow_child(__u32 parent, __u32 child)
 }
 
 /*
- * A thread that is not the first and calls execve takes over the id of the first, which
- * has ended by then: that one is followed until all threads of the process have ended.
+ * When a thread is freed, not at its end: from 6.16 on sched_process_exit comes before the
+ * memory is taken down. A thread that is not the first and calls execve swaps its id
+ * with the first, which is freed with that id: so the one in use stays followed.
  */
-INLINE void unfollow_ended(struct task_struct *task, __u64 id)
+INLINE void unfollow_freed(struct task_struct *task)
 {
-	__u32 tid = id, tgid = id >> 32;
+	__u32 tid = BPF_CORE_READ(task, pid);
 
-	if (tid != tgid)
-		bpf_map_delete_elem(&followed, &tid);
-	if (!BPF_CORE_READ(task, signal, live.counter))
-		bpf_map_delete_elem(&followed, &tgid);
+	bpf_map_delete_elem(&followed, &tid);
 }
 
 INLINE bool comm_is_wanted(struct task_struct *task)

@@ -229,12 +229,6 @@ struct k_sigaction {
 	void *sa;		/* begins with the handler */
 };
 
-struct signal_struct {
-	struct {
-		int counter;
-	} live;
-};
-
 struct sighand_struct {
 	struct k_sigaction action[64];
 };
@@ -255,7 +249,6 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	int exit_code;
-	struct signal_struct *signal;
 	struct sighand_struct *sighand;
 	int on_cpu;
 	int pid;
