@@ -53,11 +53,19 @@ INLINE void unfollow_freed(struct task_struct *task)
 	bpf_map_delete_elem(&followed, &tid);
 }
 
+/* Nobody is told that the kernel makes a worker of io_uring: that is followed as its process is. */
+INLINE bool is_followed(struct task_struct *task, __u32 tid, __u32 tgid)
+{
+	return bpf_map_lookup_elem(&followed, &tid) ||
+	       (BPF_CORE_READ(task, flags) & PF_IO_WORKER && bpf_map_lookup_elem(&followed, &tgid));
+}
+
 INLINE bool comm_is_wanted(struct task_struct *task)
 {
 	char comm[COMM_BYTES] = {};
 	int i;
 
+	task = named_task(task);
 	BPF_CORE_READ_STR_INTO(&comm, task, comm);
 	for (i = 0; i < COMM_BYTES; i++)
 		if (comm[i] != wanted_comm[i])
@@ -86,7 +94,7 @@ INLINE bool is_wanted(struct task_struct *task, __u32 tid, __u32 tgid)
 		return false;
 	if (filter_tgid && !bpf_map_lookup_elem(&wanted_tgids, &tgid))
 		return false;
-	if (filter_follow && !bpf_map_lookup_elem(&followed, &tid))
+	if (filter_follow && !is_followed(task, tid, tgid))
 		return false;
 	if (filter_comm && !comm_is_wanted(task))
 		return false;

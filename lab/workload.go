@@ -39,6 +39,7 @@ var workloads = map[string]func(*Truth, []string) error{
 	"threads":      threadedReads,  // file threads n: O_DIRECT reads of each of many threads
 	"counted":      countedReads,   // device threads n direct|buffered: reads, and the switches within them
 	"ring_idle":    ringIdle,       // ms: waits in io_uring for a pipe that stays empty
+	"ring_reads":   ringReads,      // file n: buffered reads by workers of io_uring, one after the other
 	"storm":        threadStorm,    // file threads every: as many short threads, of which each so many reads once
 	"mount":        mountBlank,     // device: tries to mount it, which reads its superblock and fails
 	"msync":        msyncAll,       // file n: dirties a mapped page, then msync(2)
