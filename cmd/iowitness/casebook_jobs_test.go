@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +16,11 @@ import (
 	"github.com/iowitness/iowitness/lab"
 )
 
-// copiesPageTables are what only a process costs: the copy of the page tables, and taking them down again.
-var copiesPageTables = []string{"copy_page_range", "dup_mmap", "exit_mmap", "mmput"}
+// ofPageTables is what only a process costs: the copy of its page tables, taking them down, and copies of
+// pages that are written while they are shared. Of each, functions of which one may be within another.
+var ofPageTables = [][]string{{"copy_page_range", "dup_mmap", "dup_mm"}, {"exit_mmap", "__mmput", "mmput"}, {"do_wp_page", "wp_page_copy"}}
 
-// largestOf is the time of that of the functions which has most: each may be within another.
+// largestOf is the time of that of the functions which has most.
 func largestOf(doc *profileDoc, names []string) (most uint64) {
 	for _, f := range doc.Functions {
 		for _, name := range names {
@@ -40,9 +42,14 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	}
 	var told, why [2]uint64
 	var truths [2]lab.Truth
+	var last *profileDoc
 	for i, kind := range []string{"thread", "process"} {
 		doc, truth := profileOf(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", mib}}, "cpu", "--event", "cpu-clock", "--frequency", frequency, "--top", "0", "--max-cost", "0")
-		truths[i], why[i] = truth, largestOf(&doc, copiesPageTables)
+		truths[i] = truth
+		for _, names := range ofPageTables {
+			why[i] += largestOf(&doc, names)
+		}
+		last = &doc
 		for _, p := range doc.Processes {
 			if strings.Contains(p.Comm, "iowitness") { // children have its name
 				told[i] += p.NS
@@ -57,6 +64,16 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	if told[1] < told[0]+uint64(truths[1].CPU-truths[0].CPU)/3 || told[1] > told[0]+2*uint64(truths[1].CPU) {
 		t.Errorf("told %v of threads, %v of processes, which cost %v more", time.Duration(told[0]), time.Duration(told[1]), truths[1].CPU-truths[0].CPU)
 	}
+	slices.SortFunc(last.Functions, func(a, b struct {
+		Function  string
+		Module    string
+		SelfCount uint64 `json:"self_count"`
+		SelfNS    uint64 `json:"self_ns"`
+		TotalNS   uint64 `json:"total_ns"`
+	}) int { return int(b.TotalNS) - int(a.TotalNS) })
+	for _, f := range last.Functions[:min(60, len(last.Functions))] {
+		t.Logf("%v %v %s", time.Duration(f.TotalNS), time.Duration(f.SelfNS), f.Function)
+	}
 	if why[1] < (told[1]-told[0])*6/10 || why[0] > why[1]/4 {
 		t.Errorf("page tables: %v of threads, %v of processes, which cost %v more", time.Duration(why[0]), time.Duration(why[1]), time.Duration(told[1]-told[0]))
 	}
@@ -65,6 +82,7 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 // TestJobsWaitForACPU: runq counts each of the jobs, threads as waits of one process, processes as their own.
 func TestJobsWaitForACPU(t *testing.T) {
 	lab.NeedRoot(t)
+	own := strings.TrimSpace(readFile(t, "/proc/self/comm")) // the workload is the test's own program
 	for _, kind := range []string{"thread", "process"} {
 		cmd, truthFile := command(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", "16"}})
 		out := filepath.Join(t.TempDir(), "out.json")
@@ -93,7 +111,7 @@ func TestJobsWaitForACPU(t *testing.T) {
 			switch {
 			case p.PID != nil && *p.PID == uint32(truth.PID):
 				parent += p.Woken.Count
-			case strings.HasPrefix(p.Comm, "iowitness.test") && p.Woken.Count > 0:
+			case p.Comm == own && p.Woken.Count > 0:
 				others += p.Woken.Count
 				processes++
 			}
@@ -127,8 +145,9 @@ func TestJobsByTheirCalls(t *testing.T) {
 		}
 		truth := lab.ReadTruth(t, truthFile)
 		t.Logf("%s: %v, %d ns for each copy_process; %v by its own clock", kind, counts, mean[kind], truth.Total)
-		// The Go runtime makes some threads, too. The command itself is followed, but made by nobody who is.
-		if made, ended := counts["copy_process"], counts["exit_files"]; made < 100 || made > 125 || ended != made+1 {
+		// The Go runtime makes some threads, too. The command itself is followed, but made by nobody who is; so is
+		// the thread that was its first, if another one made the program of it.
+		if made, ended := counts["copy_process"], counts["exit_files"]; made < 100 || made > 125 || ended < made+1 || ended > made+2 {
 			t.Errorf("%s: %v", kind, counts)
 		}
 		if n := counts["exit_mmap"]; kind == "thread" && n > 3 || kind == "process" && (n < 100 || n > 103) {
@@ -144,7 +163,11 @@ func TestJobsByTheirCalls(t *testing.T) {
 // calls of small blocks, the faults of mappings, and what each waited for.
 func TestCopyingByCallsOrMappings(t *testing.T) {
 	const mib = 16
-	_, dir := mounted(t, ext4Plain)
+	device := lab.Loop(t, 400)
+	if lab.Guest() { // where an emulated processor is so slow that it would be ready before anybody sleeps
+		device = lab.DMDelay(t, device, 2*time.Millisecond)
+	}
+	dir := lab.Mount(t, device, ext4Plain.fstype, ext4Plain.options, ext4Plain.mkfs...)
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	fill(t, from, mib)
 	sizes := []int{1 << 10, 64 << 10, 4 << 20}
@@ -168,8 +191,8 @@ func TestCopyingByCallsOrMappings(t *testing.T) {
 				if own := uint64(truth.MinorFaults + truth.MajorFaults); faults < own || faults > own+5000 || doc.Command.MajorFaults < uint64(truth.MajorFaults) {
 					t.Errorf("%d faults, %d with I/O; by the workload %+v", faults, doc.Command.MajorFaults, truth)
 				}
-				// A fault maps up to 64 KiB of what is cached, on both sides of the copy.
-				if own := truth.MinorFaults + truth.MajorFaults; how == "mapped" && (own < 2*mib<<20/(64<<10) || truth.MajorFaults == 0 || truth.Calls["read"].Count != 0) {
+				// A fault maps up to 64 KiB of what is read and is cached; of what is written, new kernels map what lies together.
+				if own := truth.MinorFaults + truth.MajorFaults; how == "mapped" && (own < mib<<20/(64<<10) || truth.MajorFaults == 0 || truth.Calls["read"].Count != 0) {
 					t.Errorf("%d minor and %d major faults", truth.MinorFaults, truth.MajorFaults)
 				}
 				for op, own := range truth.Calls {
