@@ -81,6 +81,21 @@ func TestAnIdleRingIsNotStorage(t *testing.T) {
 	c.Kill()
 }
 
+// TestAVforkParentIsNotStorage (case G7): it raises the load as who waits for a disk does, and there is none behind it.
+func TestAVforkParentIsNotStorage(t *testing.T) {
+	lab.NeedRoot(t)
+	c := lab.Workload{Name: "vfork", Args: []string{filepath.Join(lab.SilentFUSE(t), "x")}}.Start(t)
+	doc := while(t, c, "--for", "2s")
+	w := waitsOf(doc, c.PID())
+	if w == nil || w.Cause != "not_storage" || w.Flagged || w.Device != "" || w.TotalNS < doc.WallNS*8/10 || w.TotalNS > doc.WallNS*11/10 {
+		t.Errorf("in an interval of %d ns it waited %+v", doc.WallNS, w)
+	}
+	if doc.OtherThreadSeconds < 0.8 {
+		t.Errorf("%v thread-seconds a second are told as no storage waits", doc.OtherThreadSeconds)
+	}
+	c.Kill()
+}
+
 // TestWorkersOfARingAreTheirProcess: what a command reads by io_uring's workers is the command's, though
 // nobody is told that the kernel makes them: their waits, and their requests by name.
 func TestWorkersOfARingAreTheirProcess(t *testing.T) {
