@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ var ofPageTables = [][]string{{"copy_page_range", "dup_mmap", "dup_mm"}, {"exit_
 func largestOf(doc *profileDoc, names []string) (most uint64) {
 	for _, f := range doc.Functions {
 		for _, name := range names {
-			if f.Module == "[kernel]" && (f.Function == name || strings.HasPrefix(f.Function, name+".")) {
+			if f.Function == name || strings.HasPrefix(f.Function, name+".") {
 				most = max(most, f.TotalNS)
 			}
 		}
@@ -42,14 +41,14 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	}
 	var told, why [2]uint64
 	var truths [2]lab.Truth
-	var last *profileDoc
+	var making, late uint64 // processes: parent and child are in the function that forks
 	for i, kind := range []string{"thread", "process"} {
 		doc, truth := profileOf(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", mib}}, "cpu", "--event", "cpu-clock", "--frequency", frequency, "--top", "0", "--max-cost", "0")
 		truths[i] = truth
 		for _, names := range ofPageTables {
 			why[i] += largestOf(&doc, names)
 		}
-		last = &doc
+		making, late = largestOf(&doc, []string{"github.com/iowitness/iowitness/lab.oneProcess"}), doc.Lost["samples_late"].NS
 		for _, p := range doc.Processes {
 			if strings.Contains(p.Comm, "iowitness") { // children have its name
 				told[i] += p.NS
@@ -60,22 +59,13 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	if truths[1].CPU < 3*truths[0].CPU {
 		t.Fatalf("by the workload's own clock threads took %v, processes %v", truths[0].CPU, truths[1].CPU)
 	}
-	// Both fill their memory first. Of time that a hypervisor took from a thread there are no samples.
-	if told[1] < told[0]+uint64(truths[1].CPU-truths[0].CPU)/3 || told[1] > told[0]+2*uint64(truths[1].CPU) {
+	// Both fill their memory first. Of time that a hypervisor took from a thread there are no samples; an emulated
+	// machine's come late, which is told.
+	if told[1]+late < told[0]+uint64(truths[1].CPU-truths[0].CPU)/3 || told[1] > told[0]+2*uint64(truths[1].CPU) {
 		t.Errorf("told %v of threads, %v of processes, which cost %v more", time.Duration(told[0]), time.Duration(told[1]), truths[1].CPU-truths[0].CPU)
 	}
-	slices.SortFunc(last.Functions, func(a, b struct {
-		Function  string
-		Module    string
-		SelfCount uint64 `json:"self_count"`
-		SelfNS    uint64 `json:"self_ns"`
-		TotalNS   uint64 `json:"total_ns"`
-	}) int { return int(b.TotalNS) - int(a.TotalNS) })
-	for _, f := range last.Functions[:min(60, len(last.Functions))] {
-		t.Logf("%v %v %s", time.Duration(f.TotalNS), time.Duration(f.SelfNS), f.Function)
-	}
-	if why[1] < (told[1]-told[0])*6/10 || why[0] > why[1]/4 {
-		t.Errorf("page tables: %v of threads, %v of processes, which cost %v more", time.Duration(why[0]), time.Duration(why[1]), time.Duration(told[1]-told[0]))
+	if why[1] < making*6/10 || why[0] > why[1]/4 {
+		t.Errorf("page tables: %v of threads, %v of processes, the making of which took %v", time.Duration(why[0]), time.Duration(why[1]), time.Duration(making))
 	}
 }
 
