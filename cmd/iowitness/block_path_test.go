@@ -94,9 +94,9 @@ func TestFioOnStackedDevices(t *testing.T) {
 				devices[d.Device] = d
 			}
 			above, below := truth.Reads+truth.Writes, truth.Reads+2*truth.Writes
-			for _, d := range []lab.Device{top, mirror} {
-				if got := devices[d.Name]; !got.Stacked || got.Requests != above || got.Bytes != above*block {
-					t.Errorf("of %d I/Os on %s: %+v", above, d.Name, got)
+			for _, name := range []string{"delay-" + mirror.Name, mirror.Name} { // as device-mapper names it
+				if got := devices[name]; !got.Stacked || got.Requests != above || got.Bytes != above*block {
+					t.Errorf("of %d I/Os on %s: %+v in %+v", above, name, got, doc.Devices)
 				}
 			}
 			var disks, disksBytes uint64
