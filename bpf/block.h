@@ -184,13 +184,19 @@ struct comm_words {
 INLINE void put_self(struct task_id *who)
 {
 	__u64 id = bpf_get_current_pid_tgid();
+	struct task_struct *task;
 
 	who->tid = id;
 	who->tgid = id >> 32;
-	if (typed && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
-		*(struct comm_words *)&who->comm = *(struct comm_words *)&bpf_get_current_task_btf()->comm;
-	else
-		bpf_get_current_comm(&who->comm, sizeof(who->comm));
+	if (typed && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf)) {
+		task = bpf_get_current_task_btf();
+		if (task->flags & PF_IO_WORKER) /* as named_task */
+			task = task->group_leader;
+		*(struct comm_words *)&who->comm = *(struct comm_words *)&task->comm;
+	} else {
+		task = named_task(this_task());
+		bpf_core_read(&who->comm, sizeof(who->comm), &task->comm);
+	}
 }
 
 #endif

@@ -222,16 +222,20 @@ int call_fork(struct bpf_raw_tracepoint_args *ctx)
 }
 
 SEC("raw_tp/sched_process_exit")
-int call_exit(struct bpf_raw_tracepoint_args *ctx)
+int error_death(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	tell_death((void *)ctx->args[0]);
+	drop_errors();
+	return 0;
+}
 
-	if (tells_errors) {
-		tell_death((void *)ctx->args[0]);
-		drop_errors();
-	}
+SEC("raw_tp/sched_process_free")
+int call_free(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = BPF_CORE_READ((struct task_struct *)ctx->args[0], pid);
+
 	if (filter_follow)
-		unfollow_ended((void *)ctx->args[0], bpf_get_current_pid_tgid());
+		unfollow_freed((void *)ctx->args[0]);
 	if (storage_by_hash)
 		bpf_map_delete_elem(&frame_hash, &tid);
 	return 0;

@@ -104,6 +104,15 @@ INLINE bool is_on_cpu(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
 }
 
+/*
+ * 3bfe6106693b ("io-wq: fork worker threads from original task", 5.12): workers of io_uring are threads
+ * of the process that they work for, and go by its name. Before, they are kernel threads of their own.
+ */
+INLINE struct task_struct *named_task(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, flags) & PF_IO_WORKER ? BPF_CORE_READ(task, group_leader) : task;
+}
+
 INLINE struct kernfs_node *kernfs_parent(struct kernfs_node *kn)
 {
 	struct kernfs_node___rcu *rcu = (void *)kn;

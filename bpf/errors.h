@@ -14,8 +14,6 @@ const struct failed_record *failed_record_layout __attribute__((unused));
 const struct signal_record *signal_record_layout __attribute__((unused));
 const struct death_record *death_record_layout __attribute__((unused));
 
-const volatile bool tells_errors = false;
-
 #define PATH_ARGUMENT 7		/* the argument, from 1, that is a path; 0: none */
 #define SECOND_PATH_SHIFT 3	/* and another one */
 #define PATH_AT_ENTRY 64	/* the first is gone when the call returns */

@@ -42,17 +42,22 @@ INLINE void follow_child(__u32 parent, __u32 child)
 }
 
 /*
- * A thread that is not the first and calls execve takes over the id of the first, which
- * has ended by then: that one is followed until all threads of the process have ended.
+ * When a thread is freed, not at its end: from 6.16 on sched_process_exit comes before the
+ * memory is taken down. A thread that is not the first and calls execve swaps its id
+ * with the first, which is freed with that id: so the one in use stays followed.
  */
-INLINE void unfollow_ended(struct task_struct *task, __u64 id)
+INLINE void unfollow_freed(struct task_struct *task)
 {
-	__u32 tid = id, tgid = id >> 32;
+	__u32 tid = BPF_CORE_READ(task, pid);
 
-	if (tid != tgid)
-		bpf_map_delete_elem(&followed, &tid);
-	if (!BPF_CORE_READ(task, signal, live.counter))
-		bpf_map_delete_elem(&followed, &tgid);
+	bpf_map_delete_elem(&followed, &tid);
+}
+
+/* Nobody is told that the kernel makes a worker of io_uring: that is followed as its process is. */
+INLINE bool is_followed(struct task_struct *task, __u32 tid, __u32 tgid)
+{
+	return bpf_map_lookup_elem(&followed, &tid) ||
+	       (BPF_CORE_READ(task, flags) & PF_IO_WORKER && bpf_map_lookup_elem(&followed, &tgid));
 }
 
 INLINE bool comm_is_wanted(struct task_struct *task)
@@ -60,6 +65,7 @@ INLINE bool comm_is_wanted(struct task_struct *task)
 	char comm[COMM_BYTES] = {};
 	int i;
 
+	task = named_task(task);
 	BPF_CORE_READ_STR_INTO(&comm, task, comm);
 	for (i = 0; i < COMM_BYTES; i++)
 		if (comm[i] != wanted_comm[i])
@@ -88,7 +94,7 @@ INLINE bool is_wanted(struct task_struct *task, __u32 tid, __u32 tgid)
 		return false;
 	if (filter_tgid && !bpf_map_lookup_elem(&wanted_tgids, &tgid))
 		return false;
-	if (filter_follow && !bpf_map_lookup_elem(&followed, &tid))
+	if (filter_follow && !is_followed(task, tid, tgid))
 		return false;
 	if (filter_comm && !comm_is_wanted(task))
 		return false;

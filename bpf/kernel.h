@@ -229,12 +229,6 @@ struct k_sigaction {
 	void *sa;		/* begins with the handler */
 };
 
-struct signal_struct {
-	struct {
-		int counter;
-	} live;
-};
-
 struct sighand_struct {
 	struct k_sigaction action[64];
 };
@@ -255,7 +249,6 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	int exit_code;
-	struct signal_struct *signal;
 	struct sighand_struct *sighand;
 	int on_cpu;
 	int pid;
@@ -340,6 +333,7 @@ struct bpf_iter__task {
 #define TASK_FROZEN		0x8000		/* from 6.1 */
 #define PF_FROZEN		0x00010000	/* until 6.1; another flag since, of no effect here */
 #define PF_KTHREAD		0x00200000
+#define PF_IO_WORKER		0x00000010
 #define SB_I_CGROUPWB		0x00000001
 
 #define TS_COMPAT	0x0002		/* thread_info.status on x86: a system call by the 32-bit interface */

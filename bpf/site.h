@@ -65,6 +65,19 @@ SUBPROGRAM int put_sched_frames(struct wait_site *site, struct scratch *scratch)
 	return 0;
 }
 
+/* A kernel thread may have fewer words on its stack than are looked at: beyond it nothing can be read. */
+INLINE bool read_words(struct scratch *scratch, struct task_struct *task, __u64 sp)
+{
+	__u64 bytes = (__u64)BPF_CORE_READ(task, stack) + THREAD_SIZE - sp;
+
+	if (bytes >= sizeof(scratch->words))
+		bytes = sizeof(scratch->words);
+	else
+		__builtin_memset(scratch->words, 0, sizeof(scratch->words));
+	asm volatile("" : "+r"(bytes));
+	return !bpf_probe_read_kernel(scratch->words, bytes, (void *)sp);
+}
+
 /* A sleeping thread, typed. */
 SUBPROGRAM int put_site(struct wait_site *site, struct task_struct *task)
 {
@@ -74,7 +87,7 @@ SUBPROGRAM int put_site(struct wait_site *site, struct task_struct *task)
 	unwound(site, bpf_get_task_stack(task, site->stack, sizeof(site->stack), 0));
 	put_call(site, task);
 	site->sched_frames = 0;
-	if (!scratch || bpf_probe_read_kernel(scratch->words, sizeof(scratch->words), (void *)sp))
+	if (!scratch || !read_words(scratch, task, sp))
 		return 0;
 	if (site->frames)
 		put_sched_frames(site, scratch);

@@ -5,12 +5,14 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -118,8 +120,27 @@ func Mount(t testing.TB, d Device, fstype, options string, mkfs ...string) strin
 		if err := unix.Unmount(dir, 0); err != nil {
 			unix.Unmount(dir, unix.MNT_DETACH)
 		}
+		awaitRelease(t, d)
 	})
 	return dir
+}
+
+// awaitRelease waits until no file system holds a device: it may be let go of after the unmount, when the last one
+// that had a file open there is done, and writes until then.
+func awaitRelease(t testing.TB, d Device) {
+	t.Helper()
+	for range 100 {
+		fd, err := unix.Open(d.Path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		if err == nil {
+			unix.Close(fd)
+			return
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return // it is gone, or broken
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("%s is still held after its file system was unmounted", d.Path)
 }
 
 // Remount unmounts and mounts again: what was cached is read anew.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -39,6 +40,28 @@ func DMCrypt(t testing.TB, d Device) Device {
 	Run(t, "modprobe", "dm-crypt")
 	key := strings.Repeat("0123456789abcdef", 4)
 	return mapped(t, "crypt-"+d.Name, fmt.Sprintf("0 %d crypt aes-cbc-plain %s 0 %s 0", sectors(t, d), key, d.Path))
+}
+
+// Suspend has a device-mapper device keep back all that comes, whose file system is not frozen, until the result is called or the test ends.
+func Suspend(t testing.TB, d Device) (resume func()) {
+	t.Helper()
+	set := func(verb ...string) error {
+		out, err := exec.Command("dmsetup", append(verb, "--noudevsync", "--major", fmt.Sprint(d.Dev.Major()), "--minor", fmt.Sprint(d.Dev.Minor()))...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("dmsetup %v: %w: %s", verb, err, out)
+		}
+		return nil
+	}
+	if err := set("suspend", "--nolockfs"); err != nil {
+		t.Fatal(err)
+	}
+	resume = sync.OnceFunc(func() {
+		if err := set("resume"); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(resume)
+	return resume
 }
 
 // mapped makes a device-mapper device by its table.

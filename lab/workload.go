@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -39,6 +40,8 @@ var workloads = map[string]func(*Truth, []string) error{
 	"threads":      threadedReads,  // file threads n: O_DIRECT reads of each of many threads
 	"counted":      countedReads,   // device threads n direct|buffered: reads, and the switches within them
 	"ring_idle":    ringIdle,       // ms: waits in io_uring for a pipe that stays empty
+	"ring_reads":   ringReads,      // file n: buffered reads by workers of io_uring, one after the other
+	"vfork":        vforkParent,    // file: waits for a child to run it
 	"storm":        threadStorm,    // file threads every: as many short threads, of which each so many reads once
 	"mount":        mountBlank,     // device: tries to mount it, which reads its superblock and fails
 	"msync":        msyncAll,       // file n: dirties a mapped page, then msync(2)
@@ -345,4 +348,16 @@ func threadedReads(t *Truth, a []string) error {
 		t.Max = max(t.Max, one.Max)
 	}
 	return errors.Join(errs...)
+}
+
+// vforkParent sleeps uninterruptibly until its child has got so far as to run the file.
+func vforkParent(t *Truth, a []string) error {
+	runtime.LockOSThread()
+	return t.timed(func() error {
+		pid, err := syscall.ForkExec(a[0], a, nil)
+		if err == nil {
+			_, err = unix.Wait4(pid, nil, 0, nil)
+		}
+		return err
+	})
 }

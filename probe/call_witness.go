@@ -251,7 +251,7 @@ func (w *Calls) configure(types *btf.Spec) error {
 		"by_cgroup": o.By.Cgroup, "by_stack": o.By.Stack, "sums_up": o.Sums, "tells_calls": o.Records, "tells_stacks": o.Stacks,
 		"slower_ns": uint64(max(o.Slower, 0)), "budget": o.Budget, "only_inside": o.Inside,
 		"include_self": o.IncludeSelf, "filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow, "filter_comm": o.Comm != "",
-		"tells_errors": o.Errors, "path_arguments": pathArguments(o.Errors), "wanted_comm": commBytes(o.Comm), "filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "v1_subsystems": v1Hierarchies(subsystems),
+		"path_arguments": pathArguments(o.Errors), "wanted_comm": commBytes(o.Comm), "filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystem, "v1_subsystems": v1Hierarchies(subsystems),
 	}); err != nil {
 		return err
 	}
@@ -296,12 +296,14 @@ func (o *CallOptions) entryProgram(via Means) string {
 }
 
 // errorPoints are the tracepoints of what fails, by program.
-var errorPoints = map[string]string{"error_enter": "sys_enter", "error_exit": "sys_exit", "error_signal": "signal_generate"}
+var errorPoints = map[string]string{
+	"error_enter": "sys_enter", "error_exit": "sys_exit", "error_signal": "signal_generate", "error_death": "sched_process_exit",
+}
 
 // loadBase loads the maps and what serves all functions.
 func (w *Calls) loadBase(find *CallTargets) (err error) {
 	base := w.spec.Copy()
-	keep := map[string]bool{resolveProgram: true, "call_exit": true, "call_fork": w.options.Follow}
+	keep := map[string]bool{resolveProgram: true, "call_free": true, "call_fork": w.options.Follow}
 	if w.via == KprobeMulti {
 		keep[w.options.returnProgram(w.via)], keep[w.options.entryProgram(w.via)] = true, true
 	}
@@ -345,7 +347,7 @@ func (w *Calls) loadBase(find *CallTargets) (err error) {
 }
 
 func (w *Calls) attachThreads() error {
-	points := map[string]string{"call_exit": "sched_process_exit", "call_fork": "sched_process_fork"}
+	points := map[string]string{"call_free": "sched_process_free", "call_fork": "sched_process_fork"}
 	maps.Copy(points, errorPoints)
 	for program, point := range points {
 		if p := w.collection.Programs[program]; p != nil {

@@ -175,14 +175,15 @@ const (
 	callMapSpents             = "spents"
 	callMapStackScratches     = "stack_scratches"
 	callMapWantedTgids        = "wanted_tgids"
-	callProgCallExit          = "call_exit"
 	callProgCallFentry        = "call_fentry"
 	callProgCallFexit         = "call_fexit"
 	callProgCallFork          = "call_fork"
+	callProgCallFree          = "call_free"
 	callProgCallKprobe        = "call_kprobe"
 	callProgCallKretprobe     = "call_kretprobe"
 	callProgCallMulti         = "call_multi"
 	callProgCallRetMulti      = "call_ret_multi"
+	callProgErrorDeath        = "error_death"
 	callProgErrorEnter        = "error_enter"
 	callProgErrorExit         = "error_exit"
 	callProgErrorFexit        = "error_fexit"
@@ -231,7 +232,6 @@ const (
 	callVarStorageByHash      = "storage_by_hash"
 	callVarSumsUp             = "sums_up"
 	callVarTellsCalls         = "tells_calls"
-	callVarTellsErrors        = "tells_errors"
 	callVarTellsPrevState     = "tells_prev_state"
 	callVarTellsStacks        = "tells_stacks"
 	callVarV1Subsystems       = "v1_subsystems"
@@ -282,14 +282,15 @@ type callSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type callProgramSpecs struct {
-	CallExit        *ebpf.ProgramSpec `ebpf:"call_exit"`
 	CallFentry      *ebpf.ProgramSpec `ebpf:"call_fentry"`
 	CallFexit       *ebpf.ProgramSpec `ebpf:"call_fexit"`
 	CallFork        *ebpf.ProgramSpec `ebpf:"call_fork"`
+	CallFree        *ebpf.ProgramSpec `ebpf:"call_free"`
 	CallKprobe      *ebpf.ProgramSpec `ebpf:"call_kprobe"`
 	CallKretprobe   *ebpf.ProgramSpec `ebpf:"call_kretprobe"`
 	CallMulti       *ebpf.ProgramSpec `ebpf:"call_multi"`
 	CallRetMulti    *ebpf.ProgramSpec `ebpf:"call_ret_multi"`
+	ErrorDeath      *ebpf.ProgramSpec `ebpf:"error_death"`
 	ErrorEnter      *ebpf.ProgramSpec `ebpf:"error_enter"`
 	ErrorExit       *ebpf.ProgramSpec `ebpf:"error_exit"`
 	ErrorFexit      *ebpf.ProgramSpec `ebpf:"error_fexit"`
@@ -367,7 +368,6 @@ type callVariableSpecs struct {
 	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
 	SumsUp             *ebpf.VariableSpec `ebpf:"sums_up"`
 	TellsCalls         *ebpf.VariableSpec `ebpf:"tells_calls"`
-	TellsErrors        *ebpf.VariableSpec `ebpf:"tells_errors"`
 	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	TellsStacks        *ebpf.VariableSpec `ebpf:"tells_stacks"`
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
@@ -479,7 +479,6 @@ type callVariables struct {
 	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`
 	SumsUp             *ebpf.Variable `ebpf:"sums_up"`
 	TellsCalls         *ebpf.Variable `ebpf:"tells_calls"`
-	TellsErrors        *ebpf.Variable `ebpf:"tells_errors"`
 	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
 	TellsStacks        *ebpf.Variable `ebpf:"tells_stacks"`
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
@@ -492,14 +491,15 @@ type callVariables struct {
 //
 // It can be passed to loadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callPrograms struct {
-	CallExit        *ebpf.Program `ebpf:"call_exit"`
 	CallFentry      *ebpf.Program `ebpf:"call_fentry"`
 	CallFexit       *ebpf.Program `ebpf:"call_fexit"`
 	CallFork        *ebpf.Program `ebpf:"call_fork"`
+	CallFree        *ebpf.Program `ebpf:"call_free"`
 	CallKprobe      *ebpf.Program `ebpf:"call_kprobe"`
 	CallKretprobe   *ebpf.Program `ebpf:"call_kretprobe"`
 	CallMulti       *ebpf.Program `ebpf:"call_multi"`
 	CallRetMulti    *ebpf.Program `ebpf:"call_ret_multi"`
+	ErrorDeath      *ebpf.Program `ebpf:"error_death"`
 	ErrorEnter      *ebpf.Program `ebpf:"error_enter"`
 	ErrorExit       *ebpf.Program `ebpf:"error_exit"`
 	ErrorFexit      *ebpf.Program `ebpf:"error_fexit"`
@@ -514,14 +514,15 @@ type callPrograms struct {
 
 func (p *callPrograms) Close() error {
 	return _CallClose(
-		p.CallExit,
 		p.CallFentry,
 		p.CallFexit,
 		p.CallFork,
+		p.CallFree,
 		p.CallKprobe,
 		p.CallKretprobe,
 		p.CallMulti,
 		p.CallRetMulti,
+		p.ErrorDeath,
 		p.ErrorEnter,
 		p.ErrorExit,
 		p.ErrorFexit,

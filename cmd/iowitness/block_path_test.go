@@ -4,8 +4,10 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/iowitness/iowitness/lab"
 )
@@ -53,5 +55,76 @@ func TestADiskWithPathsHasItsRow(t *testing.T) {
 	}
 	if n := uint64(strings.Count(r.out, disk.Name+via)); n != truth.Reads+truth.Writes {
 		t.Errorf("%d lines of %+v: %s", n, truth, r.out)
+	}
+}
+
+// TestFioOnStackedDevices: of dm-delay on a mirror on two loop devices each I/O is told exactly once at each level, whatever
+// the engine; the whole and the process count what the disks did, which for a write is two.
+func TestFioOnStackedDevices(t *testing.T) {
+	if !lab.Guest() {
+		t.Skip("only on the lab's kernels")
+	}
+	const block = 4096
+	a, b := lab.Loop(t, 32), lab.LoopOver(t, filepath.Join(lab.Dir(t), "other.img"), 32)
+	mirror := lab.Raid1(t, a, b)
+	top := lab.DMDelay(t, mirror, 5*time.Millisecond)
+	type row struct {
+		Device, Comm    string
+		Stacked         bool
+		Requests, Bytes uint64
+	}
+	for _, engine := range []string{"psync", "libaio", "io_uring"} {
+		t.Run(engine, func(t *testing.T) {
+			var truth lab.FioTruth
+			r := blockAround(t, func() {
+				truth = lab.Fio(t, top.Path, "--ioengine="+engine, "--iodepth=4", "--numjobs=2", "--size=16m", "--io_size=512k")
+			}, "--summary", "--json", "--comm", "fio", "--top", "0", "--max-cost", "0")
+			var doc struct {
+				Total              row
+				Devices, Processes []row
+			}
+			if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
+				t.Fatalf("%v: %s%s", err, r.out, r.err)
+			}
+			devices := map[string]row{}
+			for _, d := range doc.Devices {
+				if _, twice := devices[d.Device]; twice {
+					t.Errorf("two rows of %s: %+v", d.Device, doc.Devices)
+				}
+				devices[d.Device] = d
+			}
+			above, below := truth.Reads+truth.Writes, truth.Reads+2*truth.Writes
+			for _, name := range []string{"delay-" + mirror.Name, mirror.Name} { // as device-mapper names it
+				if got := devices[name]; !got.Stacked || got.Requests != above || got.Bytes != above*block {
+					t.Errorf("of %d I/Os on %s: %+v in %+v", above, name, got, doc.Devices)
+				}
+			}
+			var disks, disksBytes uint64
+			for _, d := range []lab.Device{a, b} {
+				got := devices[d.Name]
+				if got.Stacked || got.Requests < truth.Writes || got.Requests > above {
+					t.Errorf("of %+v on %s: %+v", truth, d.Name, got)
+				}
+				disks, disksBytes = disks+got.Requests, disksBytes+got.Bytes
+			}
+			if disks != below || disksBytes != below*block || len(devices) != 4 {
+				t.Errorf("of %+v on the disks: %+v", truth, doc.Devices)
+			}
+			var own row
+			for _, p := range doc.Processes {
+				own.Requests, own.Bytes = own.Requests+p.Requests, own.Bytes+p.Bytes
+				if p.Comm != "fio" {
+					t.Errorf("%+v", p)
+				}
+			}
+			for what, sum := range map[string]row{"in all": doc.Total, "of fio": own} {
+				if sum.Requests != below || sum.Bytes != below*block {
+					t.Errorf("%s %d requests of %d bytes, not %d: %+v", what, sum.Requests, sum.Bytes, below, doc)
+				}
+			}
+			if strings.Contains(r.err, "lost") {
+				t.Errorf("%s", r.err)
+			}
+		})
 	}
 }

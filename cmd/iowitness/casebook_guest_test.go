@@ -172,7 +172,8 @@ func TestRouteLookupWithinARP(t *testing.T) {
 				t.Errorf("times: %s", line)
 			}
 		}
-		if route.Result == nil || *route.Result != "0" || len(route.Fields) == 0 || root.Own > root.Latency-route.Latency {
+		// A route was found: newer kernels return why they drop, of which 0 has a name.
+		if found := route.Result; found == nil || *found != "0" && *found != "SKB_NOT_DROPPED_YET" || len(route.Fields) == 0 || root.Own > root.Latency-route.Latency {
 			t.Errorf("results: %s", line)
 		}
 		// 10.77.0.2 and 10.77.0.1 as the registers hold them.
@@ -250,17 +251,29 @@ func TestLoadIsHighThoughAllIsWell(t *testing.T) {
 			busy += float64(p.NS) / float64(cpu.WallNS)
 		}
 	}
-	var runq struct {
+	type part struct {
 		TotalNS uint64 `json:"total_ns"`
-		WallNS  uint64 `json:"wall_ns"`
 	}
-	r = runIt(t, "runq", "--for", "5s", "--max-cost", "0", "--json")
+	var runq struct {
+		WallNS    uint64 `json:"wall_ns"`
+		Processes []struct {
+			Comm             string
+			Woken, Preempted part
+		}
+	}
+	r = runIt(t, "runq", "--for", "5s", "--max-cost", "0", "--top", "0", "--json")
 	if err := json.Unmarshal([]byte(r.out), &runq); err != nil || runq.WallNS == 0 {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	queued := float64(runq.TotalNS) / float64(runq.WallNS)
-	t.Logf("load %.2f; its threads use %.2f CPUs, %.2f threads wait for one", load, busy, queued)
-	if busy > 0.5 || queued > 0.5 || load < 8*(busy+queued) {
-		t.Errorf("its threads use %.2f CPUs, %.2f threads wait for one, load %.2f", busy, queued, load)
+	queued, seen := 0.0, 0 // not of all: an emulated machine is slow at what else it does
+	for _, p := range runq.Processes {
+		if strings.Contains(p.Comm, "iw_reader") {
+			seen++
+			queued += float64(p.Woken.TotalNS+p.Preempted.TotalNS) / float64(runq.WallNS)
+		}
+	}
+	t.Logf("load %.2f; its threads use %.2f CPUs, %.2f of them wait for one", load, busy, queued)
+	if seen != threads || busy > 0.5 || queued > 0.5 || load < 8*(busy+queued) {
+		t.Errorf("its threads, of which runq tells %d, use %.2f CPUs, %.2f of them wait for one, load %.2f", seen, busy, queued, load)
 	}
 }

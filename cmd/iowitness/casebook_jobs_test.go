@@ -15,14 +15,15 @@ import (
 	"github.com/iowitness/iowitness/lab"
 )
 
-// copiesPageTables are what only a process costs: the copy of the page tables, and taking them down again.
-var copiesPageTables = []string{"copy_page_range", "dup_mmap", "exit_mmap", "mmput"}
+// ofPageTables is what only a process costs: the copy of its page tables, taking them down, and copies of
+// pages that are written while they are shared. Of each, functions of which one may be within another.
+var ofPageTables = [][]string{{"copy_page_range", "dup_mmap", "dup_mm"}, {"exit_mmap", "__mmput", "mmput"}, {"do_wp_page", "wp_page_copy"}}
 
-// largestOf is the time of that of the functions which has most: each may be within another.
+// largestOf is the time of that of the functions which has most.
 func largestOf(doc *profileDoc, names []string) (most uint64) {
 	for _, f := range doc.Functions {
 		for _, name := range names {
-			if f.Module == "[kernel]" && (f.Function == name || strings.HasPrefix(f.Function, name+".")) {
+			if f.Function == name || strings.HasPrefix(f.Function, name+".") {
 				most = max(most, f.TotalNS)
 			}
 		}
@@ -40,9 +41,14 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	}
 	var told, why [2]uint64
 	var truths [2]lab.Truth
+	var making, late uint64 // processes: parent and child are in the function that forks
 	for i, kind := range []string{"thread", "process"} {
 		doc, truth := profileOf(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", mib}}, "cpu", "--event", "cpu-clock", "--frequency", frequency, "--top", "0", "--max-cost", "0")
-		truths[i], why[i] = truth, largestOf(&doc, copiesPageTables)
+		truths[i] = truth
+		for _, names := range ofPageTables {
+			why[i] += largestOf(&doc, names)
+		}
+		making, late = largestOf(&doc, []string{"github.com/iowitness/iowitness/lab.oneProcess"}), doc.Lost["samples_late"].NS
 		for _, p := range doc.Processes {
 			if strings.Contains(p.Comm, "iowitness") { // children have its name
 				told[i] += p.NS
@@ -53,18 +59,20 @@ func TestJobsAsThreadsOrAsProcesses(t *testing.T) {
 	if truths[1].CPU < 3*truths[0].CPU {
 		t.Fatalf("by the workload's own clock threads took %v, processes %v", truths[0].CPU, truths[1].CPU)
 	}
-	// Both fill their memory first. Of time that a hypervisor took from a thread there are no samples.
-	if told[1] < told[0]+uint64(truths[1].CPU-truths[0].CPU)/3 || told[1] > told[0]+2*uint64(truths[1].CPU) {
+	// Both fill their memory first. Of time that a hypervisor took from a thread there are no samples; an emulated
+	// machine's come late, which is told.
+	if told[1]+late < told[0]+uint64(truths[1].CPU-truths[0].CPU)/3 || told[1] > told[0]+2*uint64(truths[1].CPU) {
 		t.Errorf("told %v of threads, %v of processes, which cost %v more", time.Duration(told[0]), time.Duration(told[1]), truths[1].CPU-truths[0].CPU)
 	}
-	if why[1] < (told[1]-told[0])*6/10 || why[0] > why[1]/4 {
-		t.Errorf("page tables: %v of threads, %v of processes, which cost %v more", time.Duration(why[0]), time.Duration(why[1]), time.Duration(told[1]-told[0]))
+	if why[1] < making*6/10 || why[0] > why[1]/4 {
+		t.Errorf("page tables: %v of threads, %v of processes, the making of which took %v", time.Duration(why[0]), time.Duration(why[1]), time.Duration(making))
 	}
 }
 
 // TestJobsWaitForACPU: runq counts each of the jobs, threads as waits of one process, processes as their own.
 func TestJobsWaitForACPU(t *testing.T) {
 	lab.NeedRoot(t)
+	own := strings.TrimSpace(readFile(t, "/proc/self/comm")) // the workload is the test's own program
 	for _, kind := range []string{"thread", "process"} {
 		cmd, truthFile := command(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", "16"}})
 		out := filepath.Join(t.TempDir(), "out.json")
@@ -93,7 +101,7 @@ func TestJobsWaitForACPU(t *testing.T) {
 			switch {
 			case p.PID != nil && *p.PID == uint32(truth.PID):
 				parent += p.Woken.Count
-			case strings.HasPrefix(p.Comm, "iowitness.test") && p.Woken.Count > 0:
+			case p.Comm == own && p.Woken.Count > 0:
 				others += p.Woken.Count
 				processes++
 			}
@@ -105,10 +113,11 @@ func TestJobsWaitForACPU(t *testing.T) {
 	}
 }
 
-// TestJobsByTheirCalls: each job is made by one call of copy_process, and only processes have memory of their own to take down.
+// TestJobsByTheirCalls: each job is made by one call of copy_process, and only processes have memory of their own to
+// take down. That, and letting go of files, comes when a thread has ended, so far as the kernel tells of that: its calls are seen to the last.
 func TestJobsByTheirCalls(t *testing.T) {
 	needProbes(t)
-	mean := map[string]uint64{}
+	median := map[string]uint64{} // some threads lose their CPU within the call
 	for _, kind := range []string{"thread", "process"} {
 		cmd, truthFile := command(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", "64"}})
 		for _, v := range cmd.Env {
@@ -116,26 +125,27 @@ func TestJobsByTheirCalls(t *testing.T) {
 				t.Setenv(name, value)
 			}
 		}
-		d := funcDocument(t, append([]string{"copy_process", "exit_mmap", "--max-cost", "0", "--"}, cmd.Args...)...)
+		d := funcDocument(t, append([]string{"copy_process", "exit_mmap", "exit_files", "--max-cost", "0", "--"}, cmd.Args...)...)
 		counts := map[string]uint64{}
 		for _, r := range d.Rows {
 			counts[r.Function] += r.Count
 			if r.Function == "copy_process" {
-				mean[kind] = r.TotalNS / max(r.Count, 1)
+				median[kind] = r.MedianNS
 			}
 		}
 		truth := lab.ReadTruth(t, truthFile)
-		t.Logf("%s: %v, %d ns for each copy_process; %v by its own clock", kind, counts, mean[kind], truth.Total)
-		// The Go runtime makes some threads, too.
-		if counts["copy_process"] < 100 || counts["copy_process"] > 125 {
+		t.Logf("%s: %v, %d ns for a copy_process; %v by its own clock", kind, counts, median[kind], truth.Total)
+		// The Go runtime makes some threads, too. The command itself is followed, but made by nobody who is; so is
+		// the thread that was its first, if another one made the program of it.
+		if made, ended := counts["copy_process"], counts["exit_files"]; made < 100 || made > 125 || ended < made+1 || ended > made+2 {
 			t.Errorf("%s: %v", kind, counts)
 		}
 		if n := counts["exit_mmap"]; kind == "thread" && n > 3 || kind == "process" && (n < 100 || n > 103) {
 			t.Errorf("%s: %v", kind, counts)
 		}
 	}
-	if mean["process"] < 2*mean["thread"] {
-		t.Errorf("copy_process took %d ns of a process, %d of a thread", mean["process"], mean["thread"])
+	if median["process"] < 2*median["thread"] {
+		t.Errorf("copy_process took %d ns of a process, %d of a thread", median["process"], median["thread"])
 	}
 }
 
@@ -143,7 +153,11 @@ func TestJobsByTheirCalls(t *testing.T) {
 // calls of small blocks, the faults of mappings, and what each waited for.
 func TestCopyingByCallsOrMappings(t *testing.T) {
 	const mib = 16
-	_, dir := mounted(t, ext4Plain)
+	device := lab.Loop(t, 400)
+	if lab.Guest() { // where an emulated processor is so slow that it would be ready before anybody sleeps
+		device = lab.DMDelay(t, device, 2*time.Millisecond)
+	}
+	dir := lab.Mount(t, device, ext4Plain.fstype, ext4Plain.options, ext4Plain.mkfs...)
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
 	fill(t, from, mib)
 	sizes := []int{1 << 10, 64 << 10, 4 << 20}
@@ -167,10 +181,11 @@ func TestCopyingByCallsOrMappings(t *testing.T) {
 				if own := uint64(truth.MinorFaults + truth.MajorFaults); faults < own || faults > own+5000 || doc.Command.MajorFaults < uint64(truth.MajorFaults) {
 					t.Errorf("%d faults, %d with I/O; by the workload %+v", faults, doc.Command.MajorFaults, truth)
 				}
-				// A fault maps up to 64 KiB of what is cached, on both sides of the copy.
-				if own := truth.MinorFaults + truth.MajorFaults; how == "mapped" && (own < 2*mib<<20/(64<<10) || truth.MajorFaults == 0 || truth.Calls["read"].Count != 0) {
+				// A fault maps up to 64 KiB of what is read and is cached; of what is written, new kernels map what lies together.
+				if own := truth.MinorFaults + truth.MajorFaults; how == "mapped" && (own < mib<<20/(64<<10) || truth.MajorFaults == 0 || truth.Calls["read"].Count != 0) {
 					t.Errorf("%d minor and %d major faults", truth.MinorFaults, truth.MajorFaults)
 				}
+				missing := uint64(0) // so many as runs of a program were left out, as a preemptible kernel does
 				for op, own := range truth.Calls {
 					var n, bytes uint64
 					for _, f := range counted.Files {
@@ -178,9 +193,13 @@ func TestCopyingByCallsOrMappings(t *testing.T) {
 							n, bytes = n+f.Count, bytes+f.Bytes
 						}
 					}
-					if n != uint64(own.Count) || bytes != uint64(own.Bytes) {
+					missing += uint64(own.Count) - n
+					if n > uint64(own.Count) || bytes > uint64(own.Bytes) || uint64(own.Bytes)-bytes > (uint64(own.Count)-n)*uint64(size) {
 						t.Errorf("%s: %d calls, %d bytes; by the workload %+v", op, n, bytes, own)
 					}
+				}
+				if skipped := counted.Lost["skipped"].Count; missing > skipped {
+					t.Errorf("%d calls are not told, and %d runs of a program were left out", missing, skipped)
 				}
 				// How often, not how long: a quick device may be done before the thread sleeps.
 				reads, mapped := waitsFor(doc, "page_cache_read", from), waitsFor(doc, "page_fault_read", from)

@@ -75,6 +75,41 @@ func TestWritebackThrottling(t *testing.T) {
 	}
 }
 
+// TestASuspendedDeviceIsNamed (case H8): who reads and who synchronizes wait for the same device, which keeps
+// back what comes: no request of it is under way, and they are told to wait for it together.
+func TestASuspendedDeviceIsNamed(t *testing.T) {
+	if !lab.Guest() {
+		t.Skip("only on the lab's kernels")
+	}
+	top := lab.DMDelay(t, lab.Loop(t, 400), time.Millisecond)
+	dir := lab.Mount(t, top, "ext4", "")
+	file := filepath.Join(dir, "data")
+	fill(t, file, 16)
+	reader := lab.Workload{Name: "direct_read", Args: []string{file, "1000000"}}.Start(t)
+	writer := lab.Workload{Name: "fsync", Args: []string{filepath.Join(dir, "log"), "1000000"}}.Start(t)
+	reader.Go()
+	writer.Go()
+	time.Sleep(time.Second)
+	resume := lab.Suspend(t, top)
+	time.Sleep(500 * time.Millisecond) // what was under way has ended
+	doc := witness(t, nil, "--for", "3s", "--by", "process,cause,device", "--max-cost", "0")
+	resume()
+	reader.Kill()
+	writer.Kill()
+	name := strings.TrimSpace(readFile(t, "/sys/block/"+top.Name+"/dm/name"))
+	for _, c := range []*lab.Child{reader, writer} {
+		waited := uint64(0)
+		for _, w := range doc.Waits {
+			if w.PID == c.PID() && w.Device == name {
+				waited += w.TotalNS
+			}
+		}
+		if waited < doc.WallNS*8/10 {
+			t.Errorf("pid %d waited %.1f ms of %.1f for %s: %+v", c.PID(), ms(waited), ms(doc.WallNS), name, doc.Waits)
+		}
+	}
+}
+
 // TestSchedulerStatisticsAreNotNeeded (cases G4, G5): waits are told though
 // delay accounting and scheduler statistics are off, and what is unknown is not 0.
 func TestSchedulerStatisticsAreNotNeeded(t *testing.T) {

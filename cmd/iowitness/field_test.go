@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,6 +79,64 @@ func TestAnIdleRingIsNotStorage(t *testing.T) {
 		t.Errorf("%v thread-seconds a second are told as no storage waits", doc.OtherThreadSeconds)
 	}
 	c.Kill()
+}
+
+// TestAVforkParentIsNotStorage (case G7): it raises the load as who waits for a disk does, and there is none behind it.
+func TestAVforkParentIsNotStorage(t *testing.T) {
+	lab.NeedRoot(t)
+	c := lab.Workload{Name: "vfork", Args: []string{filepath.Join(lab.SilentFUSE(t), "x")}}.Start(t)
+	doc := while(t, c, "--for", "2s")
+	w := waitsOf(doc, c.PID())
+	if w == nil || w.Cause != "not_storage" || w.Flagged || w.Device != "" || w.TotalNS < doc.WallNS*8/10 || w.TotalNS > doc.WallNS*11/10 {
+		t.Errorf("in an interval of %d ns it waited %+v", doc.WallNS, w)
+	}
+	if doc.OtherThreadSeconds < 0.8 {
+		t.Errorf("%v thread-seconds a second are told as no storage waits", doc.OtherThreadSeconds)
+	}
+	c.Kill()
+}
+
+// TestWorkersOfARingAreTheirProcess: what a command reads by io_uring's workers is the command's, though
+// nobody is told that the kernel makes them: their waits, and their requests by name.
+func TestWorkersOfARingAreTheirProcess(t *testing.T) {
+	lab.NeedRoot(t)
+	if lab.GuestLine() == "5.10" {
+		t.Skip("there they are kernel threads of their own")
+	}
+	const reads = 50
+	device := lab.Waiting(t)
+	cmd, truthFile := command(t, lab.Workload{Name: "ring_reads", Args: []string{device.Path, fmt.Sprint(reads)}})
+	doc := witness(t, cmd, "--by", "cause,device,process", "--max-cost", "0")
+	truth := lab.ReadTruth(t, truthFile)
+	var waits uint64
+	for _, w := range doc.Waits {
+		if w.PID == uint32(truth.PID) && w.Cause == "page_cache_read" && w.Device == device.Name {
+			waits += w.Count
+		}
+	}
+	if waits < reads*9/10 || waits > reads+5 {
+		t.Errorf("%d waits in %d reads: %+v", waits, reads, doc.Waits)
+	}
+	if !lab.Guest() {
+		lab.DropCaches(t)
+	}
+	var pid uint32
+	r := blockAround(t, func() {
+		child := lab.Workload{Name: "ring_reads", Args: []string{device.Path, fmt.Sprint(reads)}}.Start(t)
+		child.Go()
+		pid = child.PID()
+		child.Wait()
+	}, "--json", "--device", device.Name, "--max-cost", "0")
+	told, named := 0, map[string]int{}
+	for _, l := range parseLines(t, r.out) {
+		if l.PID == pid {
+			told++
+			named[l.Comm]++
+		}
+	}
+	if told < reads || len(named) != 1 || named[strings.TrimSpace(readFile(t, "/proc/self/comm"))] == 0 {
+		t.Errorf("%d requests of %d reads, by %v", told, reads, named)
+	}
 }
 
 // TestIOWaitHidesBehindABusyCPU (case G3): the percentage falls when CPUs have

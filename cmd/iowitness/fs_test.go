@@ -34,13 +34,7 @@ type fsDocument struct {
 			Count  uint64
 		}
 	}
-	Files []struct {
-		fsCallDoc
-		File, Mount, Comm string
-		PID               uint32
-		Others            int
-		Sync              *fsSyncDoc
-	}
+	Files    []fsFileDoc
 	UnderWay []struct {
 		Operation, File, Cause string
 		PID                    uint32
@@ -61,6 +55,14 @@ type fsDocument struct {
 	}
 	Lost  map[string]lossDoc
 	Notes []string
+}
+
+type fsFileDoc struct {
+	fsCallDoc
+	File, Mount, Comm string
+	PID               uint32
+	Others            int
+	Sync              *fsSyncDoc
 }
 
 type fsCallDoc struct {
@@ -191,27 +193,29 @@ func TestEachFileSystemIsToldAsTheWorkloadKnowsIt(t *testing.T) {
 			if m := doc.Mounts[0]; len(doc.Mounts) != 1 || m.Mount != dir || m.FSType != k.fstype || m.Device != d.Name || m.Gone {
 				t.Fatalf("%+v", doc.Mounts)
 			}
+			// A preemptible kernel may not run a program for a call's begin or end: so many calls may be missing, and no more.
+			skipped, missing := doc.Lost["skipped"].Count, uint64(0)
 			for op, own := range truth.Calls {
-				found := false
-				for _, f := range doc.Files {
-					if f.PID != child.PID() || f.Operation != op {
-						continue
-					}
-					found = true
-					if f.File != file || f.Mount != dir || f.Count != uint64(own.Count) || f.Bytes != uint64(own.Bytes) {
-						t.Errorf("%s: %+v, by the workload %+v", op, f, own)
-					}
-					slack := own.Total/20 + truth.RunQueue
-					if took := time.Duration(f.TotalNS); op != "open" && (took > own.Total || took < own.Total-slack) {
-						t.Errorf("%s took %v, by the workload's clock %v", op, took, own.Total)
+				var f fsFileDoc
+				for _, row := range doc.Files {
+					if row.PID == child.PID() && row.Operation == op {
+						f = row
 					}
 				}
-				if !found {
-					t.Errorf("no row for %s", op)
+				if f.File != file || f.Mount != dir || f.Count > uint64(own.Count) || f.Bytes != f.Count*uint64(own.Bytes/own.Count) {
+					t.Errorf("%s: %+v, by the workload %+v", op, f, own)
+				}
+				missing += uint64(own.Count) - f.Count
+				slack := own.Total/20 + truth.RunQueue
+				if took := time.Duration(f.TotalNS); op != "open" && (took > own.Total || f.Count == uint64(own.Count) && took < own.Total-slack) {
+					t.Errorf("%s took %v, by the workload's clock %v", op, took, own.Total)
 				}
 			}
+			if missing > skipped {
+				t.Errorf("%d calls are not told, %d runs of a program were left out: %+v", missing, skipped, doc.Files)
+			}
 			m := doc.Mounts[0]
-			if m.Sync == nil || m.Sync.Calls != 60 || m.Sync.Unattributed > m.Sync.TotalNS/20 || m.Sync.of("unknown", "not_storage") > m.Sync.TotalNS/20 {
+			if m.Sync == nil || m.Sync.Calls > 60 || m.Sync.Calls+skipped < 60 || m.Sync.Unattributed > m.Sync.TotalNS/20 || m.Sync.of("unknown", "not_storage") > m.Sync.TotalNS/20 {
 				t.Errorf("parts: %+v", m.Sync)
 			}
 			if (m.Journal != nil) != (k.name == ext4Journal.name) {
@@ -224,7 +228,7 @@ func TestEachFileSystemIsToldAsTheWorkloadKnowsIt(t *testing.T) {
 				t.Errorf("flushes: %+v", m.Flushes)
 			}
 			for id, l := range doc.Lost {
-				if l.Count > 0 && id != "no_wake" {
+				if l.Count > 0 && id != "no_wake" && id != "skipped" {
 					t.Errorf("lost: %s %+v", id, l)
 				}
 			}

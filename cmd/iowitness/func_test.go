@@ -39,6 +39,7 @@ type callsDocument struct {
 		TotalNS       uint64 `json:"total_ns"`
 		OwnNS         uint64 `json:"own_ns"`
 		MaxNS         uint64 `json:"max_ns"`
+		MedianNS      uint64 `json:"p50_ns"`
 		Histogram     []struct{ Count uint64 }
 		Peaks         []struct {
 			NS      uint64
