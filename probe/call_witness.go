@@ -101,10 +101,10 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	var refused []string
 	if o.Errors && len(targets) == 0 {
 		w, err := loadCalls(find, nil, o, RawTP)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s", ErrCallsUnsupported, reason(err))
+		if err != nil && !errors.As(err, new(*PIDError)) {
+			err = fmt.Errorf("%w: %s", ErrCallsUnsupported, reason(err))
 		}
-		return w, nil
+		return w, err
 	}
 	var best *Calls
 	for _, via := range o.order(targets) {

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -150,7 +149,7 @@ func (c *blockCmd) Run(s *streams) error {
 	}
 	if c.Cgroup != "" {
 		if _, err := findCgroup("/", c.Cgroup); err != nil {
-			return usageError{err}
+			return err
 		}
 		c.within = cgroupWithin(c.Cgroup)
 	}
@@ -258,12 +257,4 @@ func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, repe
 		s.Victim = victim.Suffering(c.Victim)
 	}
 	return s
-}
-
-// writing says what an error of the output is about.
-func writing(err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return err
-	}
-	return fmt.Errorf("writing requests: %w", err)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -40,7 +41,10 @@ type errorsCmd struct {
 	families []probe.Family
 }
 
-func (c *errorsCmd) take(command []string) { c.command = command }
+func (c *errorsCmd) take(command []string) error {
+	c.command = command
+	return nil
+}
 
 // noFunctions is the word for --via that has none witnessed.
 const noFunctions = "none"
@@ -99,30 +103,14 @@ func (c *errorsCmd) Run(s *streams) error {
 	case c.Schema:
 		return writeTo(c.Output, s, json.WriteFailuresSchema)
 	}
-	find, targets, err := c.resolve()
-	if errors.Is(err, probe.ErrNoFunction) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	out, err := openOutput(c.Output, c.command != nil, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	end := newEnding(out)
-	defer end.close()
-	r := &errorsSession{flags: c, out: out, facts: kernel.Read("/")}
-	if err := r.open(find, targets, end); err != nil {
-		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-			return end.early()
+	return runSession(s, c.Output, c.command != nil, func(out *os.File, end *ending) (*errorsSession, error) {
+		find, targets, err := c.resolve()
+		if err != nil {
+			return nil, err
 		}
-		return explain(err)
-	}
-	end.call(r.witness.Interrupt)
-	err = r.watch(s, end)
-	return errors.Join(err, r.close())
+		r := &errorsSession{flags: c, out: out, facts: kernel.Read("/")}
+		return r, r.open(find, targets, end)
+	}, (*errorsSession).watch)
 }
 
 // resolve finds the functions whose returns are witnessed.

@@ -56,6 +56,8 @@ func (r *errorsSession) open(find *probe.CallTargets, targets []*probe.CallTarge
 	return nil
 }
 
+func (r *errorsSession) interrupt() { r.witness.Interrupt() }
+
 func (r *errorsSession) close() error {
 	if r.guard != nil {
 		r.guard.meter.close()
@@ -79,28 +81,26 @@ func (r *errorsSession) watch(s *streams, end *ending) error {
 	}
 	for !end.reached() && !r.guard.stopped {
 		if err := r.second(end); err != nil {
-			return err
+			return errors.Join(err, ended())
 		}
 	}
+	r.notes = append(r.notes, end.ranLonger()...)
 	if err := errors.Join(r.witness.Pause(), r.witness.Drain(time.Unix(1, 0), r.collect.Add)); err != nil {
-		return err
+		return errors.Join(err, ended())
 	}
-	if err := r.tell(); err != nil {
-		return errors.Join(fmt.Errorf("writing the report: %w", err), ended())
-	}
+	err := reporting(r.tell())
 	if r.guard.stopped {
-		return errors.Join(errTooCostly, ended())
+		err = errors.Join(err, errTooCostly)
 	}
-	return ended()
+	return errors.Join(err, ended())
 }
 
 // startCommand runs the command, and ends with it. One that cannot be run has failed by a
 // system call, which is what is asked for: it is told too.
 func (r *errorsSession) startCommand(s *streams, end *ending) (ended func() error) {
-	c, err := startChild(r.witness, r.flags.command, *s)
+	c, err := startChild(r.witness, r.flags.command, *s, end)
 	if err != nil {
-		end.asked.Store(true)
-		end.call(nil)
+		end.ask(nil)
 		return func() error { return err }
 	}
 	return c.ends(end)

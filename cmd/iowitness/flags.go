@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -77,7 +78,13 @@ type watchCmd struct {
 	duty    duty
 }
 
-func (c *watchCmd) take(command []string) { c.command = command }
+func (c *watchCmd) take(command []string) error {
+	c.command = command
+	if c.Duty != "" {
+		return errors.New("--duty: a command is witnessed all of its time")
+	}
+	return nil
+}
 
 // helpShown stands for the end of the program that kong asks for after a help text.
 type helpShown struct{}
@@ -140,8 +147,8 @@ func (c *watchCmd) Validate() error {
 	if c.Ratio == 0 {
 		return fmt.Errorf("--ratio: must be 1 or more")
 	}
-	if c.Duty != "" && (c.Interval != 0 || c.command != nil) {
-		return fmt.Errorf("--duty: each cycle is an interval of its own, so it goes neither with --interval nor with a command")
+	if c.Duty != "" && c.Interval != 0 {
+		return fmt.Errorf("--duty: each cycle is an interval of its own, so it does not go with --interval")
 	}
 	for _, name := range c.Functions {
 		if err := probe.CheckFunction(name); err != nil {

@@ -75,22 +75,11 @@ func (c *fsCmd) Run(s *streams) error {
 	if c.Compare && mounts.asked[0].Dev == mounts.asked[1].Dev {
 		return usageError{fmt.Errorf("%q and %q are on the same file system: there is nothing to compare", c.Paths[0], c.Paths[1])}
 	}
-	out, err := openOutput(c.Output, false, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	end := newEnding(out)
-	defer end.close()
-	session, err := c.openSession(mounts)
-	if err != nil {
-		return explain(err)
-	}
-	if end.asked.Load() {
-		return errors.Join(end.early(), session.close())
-	}
-	end.call(session.fs.Interrupt)
-	return errors.Join(c.watch(session, c.newView(out), end, s.err), session.close())
+	var view fsView
+	return runSession(s, c.Output, false, func(out *os.File, _ *ending) (*fsSession, error) {
+		view = c.newView(out)
+		return c.openSession(mounts)
+	}, func(session *fsSession, s *streams, end *ending) error { return c.watch(session, view, end, s.err) })
 }
 
 func (c *fsCmd) interval() time.Duration {
@@ -128,14 +117,12 @@ func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File)
 		one := filesystem.NewAccumulator(s.names)
 		one.Add(iv)
 		if err := view.show(s.report(one)); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+			return reporting(err)
 		}
 	}
-	if err := view.end(s.report(all)); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
+	err := reporting(view.end(s.report(all)))
 	if s.guard.stopped {
-		return errTooCostly
+		err = errors.Join(err, errTooCostly)
 	}
-	return nil
+	return err
 }

@@ -68,6 +68,8 @@ func (s *fsSession) start() error {
 	return s.fs.Start()
 }
 
+func (s *fsSession) interrupt() { s.fs.Interrupt() }
+
 func (s *fsSession) close() error {
 	if s.guard != nil {
 		s.guard.meter.close()

@@ -48,7 +48,10 @@ type callFlags struct {
 	ratio   uint32
 }
 
-func (c *callFlags) take(command []string) { c.command = command }
+func (c *callFlags) take(command []string) error {
+	c.command = command
+	return nil
+}
 
 // check says what the flags' types cannot.
 func (c *callFlags) check() (err error) {

@@ -54,29 +54,13 @@ type callSession struct {
 
 // run witnesses functions until it is told to end.
 func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
-	if err := p.resolve(c); err != nil {
-		if errors.Is(err, probe.ErrNoFunction) {
-			return usageError{err}
+	return runSession(s, c.Output, c.command != nil, func(out *os.File, end *ending) (*callSession, error) {
+		if err := p.resolve(c); err != nil {
+			return nil, err
 		}
-		return err
-	}
-	out, err := openOutput(c.Output, c.command != nil, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	end := newEnding(out)
-	defer end.close()
-	r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: lossesTold{}}
-	if err := r.open(end); err != nil {
-		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-			return end.early()
-		}
-		return explain(err)
-	}
-	end.call(r.witness.Interrupt)
-	err = r.watch(s, end)
-	return errors.Join(err, r.close())
+		r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: lossesTold{}}
+		return r, r.open(end)
+	}, (*callSession).watch)
 }
 
 func (r *callSession) open(end *ending) (err error) {
@@ -144,6 +128,8 @@ func (r *callSession) scopeWords() string {
 	return strings.Join(whose(c.Pid, c.Comm, c.Cgroup, c.command != nil), ", ")
 }
 
+func (r *callSession) interrupt() { r.witness.Interrupt() }
+
 func (r *callSession) close() error {
 	if r.guard != nil {
 		r.guard.meter.close()
@@ -173,37 +159,29 @@ func (r *callSession) watch(s *streams, end *ending) (err error) {
 		fmt.Fprintf(s.err, "iowitness: witnessing %d functions by %s; Ctrl-C ends it\n", len(r.plan.targets), r.witness.Means())
 	}
 	if r.plan.lists && !r.views.tree && !r.flags.Json {
-		if err := text.CallHeader(r.out, r.options); err != nil {
-			return err
-		}
+		r.failed = text.CallHeader(r.out, r.options)
 	}
 	live := r.live(terminal)
 	for begin := r.opened; r.failed == nil && !end.reached() && !r.guard.stopped; {
 		if err := r.second(end); err != nil {
-			return err
+			return errors.Join(err, ended())
 		}
 		if live != nil && (r.views.interval == 0 || time.Since(begin) >= r.views.interval) {
-			if err := live(begin); err != nil {
-				return fmt.Errorf("writing the report: %w", err)
-			}
+			r.failed = live(begin)
 			begin = time.Now()
 		}
 	}
-	if err := errors.Join(r.witness.Pause(), r.witness.Detach()); err != nil {
-		return err
-	}
-	if err := r.finish(s, terminal, live != nil && r.flags.Json); err != nil {
-		return err
-	}
+	r.notes = append(r.notes, end.ranLonger()...)
+	err = errors.Join(r.witness.Pause(), r.witness.Detach(), r.finish(s, terminal, live != nil && r.flags.Json))
 	if r.guard.stopped {
-		return errors.Join(errTooCostly, ended())
+		err = errors.Join(err, errTooCostly)
 	}
-	return ended()
+	return errors.Join(err, ended())
 }
 
 // startCommand runs the command, and ends with it.
 func (r *callSession) startCommand(s *streams, end *ending) (ended func() error, err error) {
-	c, err := startChild(r.witness, r.flags.command, *s)
+	c, err := startChild(r.witness, r.flags.command, *s, end)
 	if err != nil {
 		return nil, err
 	}
@@ -441,5 +419,5 @@ func (r *callSession) foot(s *streams) error {
 	}
 	parts = append(append(append(parts, r.witness.Notes()...), r.guard.said...), r.notes...)
 	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(parts, "; "))
-	return writing(r.failed)
+	return reporting(r.failed)
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -22,13 +21,12 @@ const (
 )
 
 // guard keeps witnessing within its bounds: its cost, its share of the time, its
-// length. What it changes it says at once, in the report and in the log.
+// length. What it changes it says at once, in the report and on standard error.
 type guard struct {
 	session *session
 	meter   *meter
 	breaker probe.Breaker
 	asked   probe.Detail
-	log     *slog.Logger
 	said    []string // for the report
 
 	closed  time.Duration // of this interval
@@ -43,7 +41,7 @@ func isCost(percent float64) bool { return percent >= 0 && percent <= 1e6 }
 func newGuard(s *session, o guardOptions, always bool) *guard {
 	g := &guard{
 		session: s, meter: newMeter("/", s.witness, always || s.witness.Facts().OwnMeter), breaker: probe.Breaker{Budget: o.maxCost},
-		asked: probe.Detail{Stacks: true, Ratio: max(o.ratio, 1)}, log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		asked: probe.Detail{Stacks: true, Ratio: max(o.ratio, 1)},
 	}
 	g.ratio = g.asked.Ratio
 	return g
@@ -77,10 +75,13 @@ func parseDuty(text string) (d duty, err error) {
 	return d, nil
 }
 
+// announce says at once, to whoever looks on, what the guard has done.
+func announce(words string) { fmt.Fprintf(os.Stderr, "iowitness: %s\n", words) }
+
 // announce says what has changed.
 func (g *guard) announce(words string) {
 	g.said = append(g.said, words)
-	g.log.Warn(words)
+	announce(words)
 }
 
 // tick sends the heartbeat and holds the cost to its budget.

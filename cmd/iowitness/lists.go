@@ -3,10 +3,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
 	"github.com/iowitness/iowitness/blame"
@@ -60,15 +58,4 @@ func (c *fieldsCmd) writer() func(io.Writer) error {
 		_, err := w.Write(json.Schema())
 		return err
 	}
-}
-
-func writeTo(file string, s *streams, write func(io.Writer) error) error {
-	if file == "" {
-		return write(s.out)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

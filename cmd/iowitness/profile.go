@@ -41,7 +41,10 @@ type profileFlags struct {
 	command []string // after "--"
 }
 
-func (f *profileFlags) take(command []string) { f.command = command }
+func (f *profileFlags) take(command []string) error {
+	f.command = command
+	return nil
+}
 
 // writable makes a file that is to be written at the end, so that what hinders that is said at once.
 func writable(file string) error {
@@ -86,9 +89,6 @@ func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []
 	}
 	var scopes []string
 	if f.command != nil {
-		if len(f.command) == 0 {
-			return o, "", nil, usageError{errors.New("no command after --")}
-		}
 		scopes = append(scopes, fmt.Sprintf("the command %s and its children", f.command[0]))
 	}
 	if f.Cgroup != "" {
@@ -226,33 +226,24 @@ func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.
 		return err
 	}
 	more(&o)
-	out, err := openOutput(f.Output, f.command != nil, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	var end *ending
-	if f.command == nil {
-		end = newEnding(out)
-		defer end.close()
-	}
-	for _, file := range []string{f.Flame, f.Pprof} {
-		if err := writable(file); err != nil {
-			return err
+	var view profileView
+	return runSession(s, f.Output, f.command != nil, func(out *os.File, _ *ending) (*profileSession, error) {
+		for _, file := range []string{f.Flame, f.Pprof} {
+			if err := writable(file); err != nil {
+				return nil, err
+			}
 		}
-	}
-	session, err := openProfile(kind, o, f.MaxCost)
-	if err != nil {
-		return explain(err)
-	}
-	session.scope, session.notes = scope, notes
-	view := f.newView(out, session)
-	if f.command != nil {
-		return f.runCommand(s, session, view)
-	}
-	if end.asked.Load() {
-		return errors.Join(end.early(), session.close())
-	}
-	end.call(session.profile.Interrupt)
-	return errors.Join(f.watch(session, view, end), session.close())
+		session, err := openProfile(kind, o, f.MaxCost)
+		if err != nil {
+			return nil, err
+		}
+		session.scope, session.notes = scope, notes
+		view = f.newView(out, session)
+		return session, nil
+	}, func(session *profileSession, s *streams, end *ending) error {
+		if f.command != nil {
+			return f.follow(s, session, view, end)
+		}
+		return f.watch(session, view, end)
+	})
 }

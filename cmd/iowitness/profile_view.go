@@ -3,7 +3,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +13,6 @@ import (
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/profile"
 	"github.com/iowitness/iowitness/scheduling"
-	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/view/flame"
 	"github.com/iowitness/iowitness/view/folded"
 	"github.com/iowitness/iowitness/view/json"
@@ -80,12 +79,11 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 	return v
 }
 
-// finish shows the report of the whole run, and writes the files that were asked for.
+// finish shows the report of the whole run, and writes the files that were asked for: each, whatever becomes of the others.
 func (f *profileFlags) finish(v profileView, r *scheduling.Report) error {
+	var failed error
 	if v.end != nil {
-		if err := v.end(r); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
-		}
+		failed = reporting(v.end(r))
 	}
 	title := "iowitness " + string(r.Kind)
 	if r.Scope != "" {
@@ -96,16 +94,14 @@ func (f *profileFlags) finish(v profileView, r *scheduling.Report) error {
 		if filepath.Ext(f.Flame) == ".svg" {
 			write = flame.WriteSVG
 		}
-		if err := writeFile(f.Flame, func(w *os.File) error {
+		failed = errors.Join(failed, writeFile(f.Flame, func(w *os.File) error {
 			return write(w, r.Profile, flame.Options{Title: title, Count: r.Kind == profile.CPU})
-		}); err != nil {
-			return err
-		}
+		}))
 	}
 	if f.Pprof != "" {
-		return writeFile(f.Pprof, func(w *os.File) error { return pprof.Write(w, r.Profile) })
+		failed = errors.Join(failed, writeFile(f.Pprof, func(w *os.File) error { return pprof.Write(w, r.Profile) }))
 	}
-	return nil
+	return failed
 }
 
 // watch closes interval after interval, shows each in the live view, and all together at the end.
@@ -141,42 +137,30 @@ func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) erro
 			return err
 		}
 		if err := v.show(r); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+			return reporting(err)
 		}
 	}
 	r, err := s.report(all, s.opened, begin, true, v.options)
 	if err != nil {
 		return err
 	}
-	if err := f.finish(v, r); err != nil {
-		return err
-	}
+	err = f.finish(v, r)
 	if s.guard.stopped {
-		return errTooCostly
+		err = errors.Join(err, errTooCostly)
 	}
-	return nil
+	return err
 }
 
-// runCommand profiles a command from its start to its end, and then reports.
-func (f *profileFlags) runCommand(io *streams, s *profileSession, v profileView) error {
-	usage, err := f.follow(io, s, v)
-	if closed := s.close(); err == nil {
-		err = closed
+// follow profiles a command from its start to its end, and then reports.
+func (f *profileFlags) follow(io *streams, s *profileSession, v profileView, end *ending) error {
+	if err := s.start(); err != nil {
+		return err
 	}
+	child, err := startChild(s.profile, f.command, *io, end)
 	if err != nil {
 		return err
 	}
-	return exitStatus(usage.ExitCode)
-}
-
-func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*snapshot.Usage, error) {
-	if err := s.start(); err != nil {
-		return nil, err
-	}
-	child, err := startChild(s.profile, f.command, *io)
-	if err != nil {
-		return nil, err
-	}
+	defer end.after(f.For, f.MaxTime)()
 	var ended atomic.Bool
 	go child.wait(func() {
 		ended.Store(true)
@@ -187,17 +171,17 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*s
 	for last := false; !last; {
 		for until := time.Now().Add(f.interval()); !ended.Load() && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
-				return nil, child.outlive(err)
+				return child.outlive(err)
 			}
-			if f.MaxTime > 0 && time.Since(child.started) > f.MaxTime && !s.guard.stopped {
-				if err := s.guard.stop(fmt.Sprintf("the command ran longer than --max-time (%v): detached, the rest of it is not told", f.MaxTime)); err != nil {
-					return nil, child.outlive(err)
+			if words := end.ranLonger(); words != nil && !s.guard.stopped {
+				if err := s.guard.stop(words[0]); err != nil {
+					return child.outlive(err)
 				}
 			}
 		}
 		last = ended.Load()
 		if begin, err = s.interval(begin, all); err != nil {
-			return nil, child.outlive(err)
+			return child.outlive(err)
 		}
 	}
 	<-child.ended
@@ -206,8 +190,5 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*s
 		r.Command = &child.usage
 		err = f.finish(v, r)
 	}
-	if err != nil && !isClosedPipe(err) {
-		fmt.Fprintf(io.err, "iowitness: %s\n", sentence(err))
-	}
-	return &child.usage, nil
+	return child.outlive(err)
 }

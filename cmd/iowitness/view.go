@@ -5,9 +5,6 @@ package main
 import (
 	"io"
 	"os"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/view/json"
@@ -144,23 +141,4 @@ func (v *liveView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
 		return err
 	}
 	return v.reportView.end(sums, names)
-}
-
-// watchReader calls gone when the other end of a pipe or socket is closed.
-func watchReader(out *os.File, gone func()) {
-	if info, err := out.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return
-	}
-	for {
-		fds := []unix.PollFd{{Fd: int32(out.Fd())}}
-		n, err := unix.Poll(fds, -1)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n > 0 {
-			gone()
-			return
-		}
-		time.Sleep(time.Second)
-	}
 }
