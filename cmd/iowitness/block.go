@@ -37,7 +37,7 @@ type blockCmd struct {
 	Op       []string      `help:"Only these operations: read, write, flush, discard, other." placeholder:"OP"`
 	Min      time.Duration `help:"Only requests that took at least this long." placeholder:"1ms"`
 	MinBytes uint64        `help:"Only requests of at least so many bytes." placeholder:"N"`
-	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." enum:"all,rq,bio" default:"all"`
+	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." default:"all" placeholder:"LAYER"`
 
 	Columns []string `help:"Show these fields too; see: iowitness fields." placeholder:"FIELD"`
 	Wide    bool     `help:"Show all fields."`
@@ -96,6 +96,9 @@ func (c *blockCmd) Validate() error {
 	case c.Top < 0:
 		return errors.New("--top is negative")
 	}
+	if err := oneOf("--layer", c.Layer, "all", "rq", "bio"); err != nil {
+		return err
+	}
 	if c.Via != "" {
 		var err error
 		if c.via, err = probe.ParseMeans(c.Via); err != nil {
@@ -117,15 +120,11 @@ func (c *blockCmd) parseOps() error {
 	}
 	c.kinds = map[event.OpKind]bool{}
 	for _, name := range c.Op {
-		known := false
-		for k := range event.OpKinds {
-			if k.String() == name {
-				c.kinds[k], known = true, true
-			}
+		kind, err := choose("--op: no operation", name, 0, event.OpKinds-1)
+		if err != nil {
+			return err
 		}
-		if !known {
-			return fmt.Errorf("--op: no operation %q: choose of read, write, flush, discard, other", name)
-		}
+		c.kinds[kind] = true
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/iowitness/iowitness/failure"
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/spelling"
 	"github.com/iowitness/iowitness/view/json"
 )
 
@@ -89,7 +90,7 @@ func chooseFamilies(ids []string) ([]probe.Family, error) {
 	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
-			return nil, fmt.Errorf("--families: %q is none of %s", id, strings.Join(known, ", "))
+			return nil, spelling.Unknown("--families: no family", id, known)
 		}
 	}
 	return chosen, nil

@@ -35,10 +35,13 @@ func (c *causesCmd) Run(s *streams) error {
 
 // fieldsCmd describes the output.
 type fieldsCmd struct {
-	Of     string `help:"What the output is of: waits, a request (a line of block I/O), or a summary of requests." enum:"waits,request,summary" default:"waits" placeholder:"WHAT"`
+	Of     string `help:"What the output is of: waits, a request (a line of block I/O), or a summary of requests." default:"waits" placeholder:"WHAT"`
 	Schema bool   `help:"The JSON schema of its documents, or of its lines."`
 	Output string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 }
+
+// Validate checks what the flags' types cannot say.
+func (c *fieldsCmd) Validate() error { return oneOf("--of", c.Of, "waits", "request", "summary") }
 
 // Run prints it.
 func (c *fieldsCmd) Run(s *streams) error { return writeTo(c.Output, s, c.writer()) }

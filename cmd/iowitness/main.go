@@ -51,12 +51,15 @@ func run(args []string, s streams) int {
 	if err := emptyValue(args); err != nil {
 		return fail(s.err, usageError{err})
 	}
+	if err := unknownVerb(parser, args); err != nil {
+		return fail(s.err, usageError{err})
+	}
 	ctx, err := parse(parser, args)
 	if errors.As(err, new(helpShown)) {
 		return exitOK
 	}
 	if err != nil {
-		return fail(s.err, usageError{err})
+		return fail(s.err, usageError{withoutVerb(err)})
 	}
 	if flags.Version {
 		fmt.Fprintln(s.out, "iowitness", version())

@@ -111,7 +111,7 @@ func (f *profileFlags) interval() time.Duration {
 type cpuCmd struct {
 	profileFlags
 	Frequency  uint32 `short:"F" help:"Samples of each CPU a second, from 1 to 1000. Odd numbers do not keep step with what happens in round ones." default:"99" placeholder:"HZ"`
-	Event      string `help:"What samples come by: cpu-clock, a timer; or cycles, the CPU's own counter. Default: cycles where the CPU has it." enum:",cpu-clock,cycles" default:"" placeholder:"EVENT"`
+	Event      string `help:"What samples come by: cpu-clock, a timer; or cycles, the CPU's own counter. Default: cycles where the CPU has it." placeholder:"EVENT"`
 	KernelOnly bool   `help:"Take no stacks of programs."`
 }
 
@@ -119,6 +119,11 @@ type cpuCmd struct {
 func (c *cpuCmd) Validate() error {
 	if c.Frequency < 1 || c.Frequency > 1000 {
 		return fmt.Errorf("--frequency: must be from 1 to 1000 samples a second, not %d", c.Frequency)
+	}
+	if c.Event != "" {
+		if err := oneOf("--event", c.Event, "cpu-clock", "cycles"); err != nil {
+			return err
+		}
 	}
 	return c.validate()
 }
@@ -150,23 +155,16 @@ func (c *offcpuCmd) Validate() (err error) {
 	}
 	c.states = 0
 	for _, name := range c.State {
-		state := slices.IndexFunc(offStates(), func(s event.OffState) bool { return s.String() == name })
-		if state < 0 {
-			return fmt.Errorf("--state: no state %q: choose from %v", name, offStates())
+		state, err := choose("--state: no state", name, event.OffSleeps, event.OffStates-1)
+		if err != nil {
+			return err
 		}
-		c.states |= 1 << offStates()[state]
+		c.states |= 1 << state
 	}
 	if c.via, err = parseVia(c.Via); err != nil {
 		return err
 	}
 	return c.validate()
-}
-
-func offStates() (states []event.OffState) {
-	for s := event.OffSleeps; s < event.OffStates; s++ {
-		states = append(states, s)
-	}
-	return states
 }
 
 func parseVia(id string) (probe.Means, error) {
