@@ -84,7 +84,7 @@ func (r *requestSession) run(s *streams, end *ending) error {
 		r.repeats = request.NewRepeats()
 	}
 	r.opened = time.Now()
-	defer end.after(c.For.duration(), c.MaxTime)()
+	defer end.after(c.For, c.MaxTime)()
 	clock, err := clockNow()
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func clockNow() (request.Clock, error) {
 
 // interval takes requests for as long as a budget of lines lasts, a second, or of a column.
 func (r *requestSession) interval(end *ending) error {
-	for until := end.by(min(time.Second, r.c.Interval.duration())); r.failed == nil && !end.reached() && time.Now().Before(until); {
+	for until := end.by(min(time.Second, r.c.Interval)); r.failed == nil && !end.reached() && time.Now().Before(until); {
 		if err := r.gather(until); err != nil {
 			return err
 		}

@@ -18,16 +18,16 @@ type fsCmd struct {
 	Paths   []string `arg:"" optional:"" help:"Only the file systems on which these are: mount points, or any file or directory."`
 	Compare bool     `help:"Set two file systems side by side: the first is A, the second B."`
 
-	For      length        `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval length        `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
-	Top      int           `help:"Show this many rows of files and processes (0: all)." default:"-1" placeholder:"N"`
+	Top      *int          `type:"rows" help:"Show this many rows of files and processes (0: all)." placeholder:"N"`
 	Json     bool          `help:"Print JSON: one document for each interval."`
 	Schema   bool          `help:"Print the JSON schema of the documents, and watch nothing."`
 	Markdown bool          `help:"Print the page that describes the documents, and watch nothing." hidden:""`
 	Output   string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
-	MaxCost  float64       `help:"Percent of one CPU that witnessing may cost before it leaves out causes, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxCost  float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it leaves out causes, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
 	MaxTime  time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via      string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 	Btf      string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
@@ -37,19 +37,7 @@ type fsCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *fsCmd) Validate() (err error) {
-	for name, d := range map[string]time.Duration{"--max-time": c.MaxTime} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
-	switch {
-	case c.Interval != 0 && c.Interval.duration() < 10*time.Millisecond:
-		return errors.New("--interval: must be at least 10ms")
-	case c.Top < -1:
-		return errors.New("--top: a number of rows cannot be negative")
-	case !isCost(c.MaxCost):
-		return errors.New("--max-cost: a cost is a number from 0 on")
-	case c.Compare && len(c.Paths) != 2:
+	if c.Compare && len(c.Paths) != 2 {
 		return fmt.Errorf("--compare: give two mount points, not %d", len(c.Paths))
 	}
 	if c.Via != "" {
@@ -82,16 +70,9 @@ func (c *fsCmd) Run(s *streams) error {
 	}, func(session *fsSession, s *streams, end *ending) error { return c.watch(session, view, end, s.err) })
 }
 
-func (c *fsCmd) interval() time.Duration {
-	if c.Interval > 0 {
-		return c.Interval.duration()
-	}
-	return defaultInterval
-}
-
 // watch closes interval after interval, shows each in the live view, and all together at the end.
 func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File) error {
-	defer end.after(c.For.duration(), c.MaxTime)()
+	defer end.after(c.For, c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -100,7 +81,7 @@ func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File)
 	}
 	all := filesystem.NewAccumulator(s.names)
 	for begin := s.opened; !end.reached() && !s.guard.stopped; {
-		for until := end.by(c.interval()); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
+		for until := end.by(intervalOf(c.Interval)); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return err
 			}

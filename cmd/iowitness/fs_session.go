@@ -51,14 +51,7 @@ func (c *fsCmd) scope() string {
 }
 
 func (c *fsCmd) reportOptions() filesystem.Options {
-	o := filesystem.Options{Top: c.Top, Compare: c.Compare}
-	if c.Top < 0 {
-		o.Top = reportRows
-		if c.Json {
-			o.Top = 0
-		}
-	}
-	return o
+	return filesystem.Options{Top: rowsOf(c.Top, c.Json), Compare: c.Compare}
 }
 
 func (s *fsSession) start() error {

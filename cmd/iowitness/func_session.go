@@ -66,7 +66,7 @@ func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
 func (r *callSession) open(end *ending) (err error) {
 	c, p := r.flags, r.plan
 	o := probe.CallOptions{
-		Sums: p.sums, Records: p.lists, Stacks: p.stacks, KeyWords: p.words, Budget: c.MaxRate, Ratio: c.ratio,
+		Sums: p.sums, Records: p.lists, Stacks: p.stacks, KeyWords: p.words, Budget: c.MaxRate, Ratio: c.Sample,
 		Inside: p.root != "", UsesComm: usesComm(c.Where, p.by, p.prints),
 		PIDs: c.Pid, Comm: c.Comm, Follow: c.command != nil, IncludeSelf: c.IncludeSelf, Silence: defaultSilent,
 		Via: c.via, MaxActive: c.MaxDepth, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
@@ -140,7 +140,7 @@ func (r *callSession) close() error {
 // watch opens the gate, shows what comes, and tells at the end what was counted.
 func (r *callSession) watch(s *streams, end *ending) (err error) {
 	r.opened, r.system = time.Now(), newSystem("/")
-	r.guard = newCallGuard(r.witness, r.flags.ratio, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On || r.witness.Means() == probe.Tracefs)
+	r.guard = newCallGuard(r.witness, r.flags.Sample, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On || r.witness.Means() == probe.Tracefs)
 	if r.clock, err = clockNow(); err != nil {
 		return err
 	}
@@ -331,12 +331,6 @@ func (r *callSession) report(begin time.Time, interval bool) (*call.Report, erro
 		r.before = sums
 	}
 	o := call.Options{Functions: r.plan.all, Keys: r.plan.keys, Names: r, Top: r.views.top}
-	if o.Top < 0 {
-		o.Top = reportRows
-		if r.flags.Json {
-			o.Top = 0
-		}
-	}
 	report := call.Build(shown, o)
 	balances, err := r.witness.Balances()
 	if err != nil {

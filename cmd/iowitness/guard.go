@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/iowitness/iowitness/event"
@@ -35,9 +34,6 @@ type guard struct {
 	stopped bool // by the breaker
 }
 
-// isCost says whether a number is a budget: not negative, and a number.
-func isCost(percent float64) bool { return percent >= 0 && percent <= 1e6 }
-
 func newGuard(s *session, o guardOptions, always bool) *guard {
 	g := &guard{
 		session: s, meter: newMeter("/", s.witness, always || s.witness.Facts().OwnMeter), breaker: probe.Breaker{Budget: o.maxCost},
@@ -51,28 +47,6 @@ func newGuard(s *session, o guardOptions, always bool) *guard {
 type guardOptions struct {
 	maxCost float64 // percent of one CPU; 0: none
 	ratio   uint32
-}
-
-// duty is a share of the time: on for some of every so much. The zero value is always on.
-type duty struct{ on, every time.Duration }
-
-func (d duty) set() bool { return d.every > d.on }
-
-// parseDuty reads a duty cycle such as "1s/5s".
-func parseDuty(text string) (d duty, err error) {
-	on, every, _ := strings.Cut(text, "/")
-	if d.on, err = time.ParseDuration(on); err == nil {
-		d.every, err = time.ParseDuration(every)
-	}
-	switch {
-	case err != nil:
-		return d, fmt.Errorf("%q is no duty cycle: write it as time on / cycle, such as 1s/5s", text)
-	case d.on < 10*time.Millisecond:
-		return d, fmt.Errorf("the time on must be at least 10ms, not %v", d.on)
-	case d.every < d.on:
-		return d, fmt.Errorf("the cycle of %v is shorter than the time on of %v", d.every, d.on)
-	}
-	return d, nil
 }
 
 // announce says at once, to whoever looks on, what the guard has done.

@@ -54,7 +54,7 @@ func run(args []string, s streams) int {
 	if err := unknownVerb(parser, args); err != nil {
 		return fail(s.err, usageError{err})
 	}
-	ctx, err := parse(parser, args)
+	ctx, err := parse(parser, withNegatives(args))
 	if errors.As(err, new(helpShown)) {
 		return exitOK
 	}

@@ -18,12 +18,12 @@ import (
 
 // profileFlags are those of cpu, offcpu and runq alike.
 type profileFlags struct {
-	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
-	Top      int           `help:"Show this many rows of each table (0: all)." default:"-1" placeholder:"N"`
+	Top      *int          `type:"rows" help:"Show this many rows of each table (0: all)." placeholder:"N"`
 
 	Flame    string `help:"Write a flame graph of all that was seen to this file, .html or .svg." placeholder:"FILE"`
 	Folded   bool   `help:"Print folded stacks, for flame graph tools, in place of the report."`
@@ -33,7 +33,7 @@ type profileFlags struct {
 	Markdown bool   `help:"Print the page that describes the documents, and watch nothing." hidden:""`
 	Output   string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
-	MaxCost     float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxCost     float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
 	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	IncludeSelf bool          `help:"Also show iowitness itself."`
@@ -60,18 +60,7 @@ func writable(file string) error {
 
 // validate checks what the flags' types cannot say.
 func (f *profileFlags) validate() error {
-	for name, d := range map[string]time.Duration{"--for": f.For, "--interval": f.Interval, "--max-time": f.MaxTime} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
 	switch {
-	case f.Interval != 0 && f.Interval < 10*time.Millisecond:
-		return errors.New("--interval: must be at least 10ms")
-	case f.Top < -1:
-		return errors.New("--top: a number of rows cannot be negative")
-	case !isCost(f.MaxCost):
-		return errors.New("--max-cost: a cost is a number from 0 on")
 	case f.Folded && f.Json:
 		return errors.New("--folded and --json: choose one")
 	case f.Pprof == "-":
@@ -98,13 +87,6 @@ func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []
 	}
 	scopes = append(scopes, whose(f.Pid, f.Comm, f.Cgroup, false)...)
 	return o, strings.Join(scopes, ", "), cutName(f.Comm), nil
-}
-
-func (f *profileFlags) interval() time.Duration {
-	if f.Interval > 0 {
-		return f.Interval
-	}
-	return defaultInterval
 }
 
 // cpuCmd samples what runs.
@@ -150,9 +132,6 @@ type offcpuCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *offcpuCmd) Validate() (err error) {
-	if c.Slower < 0 {
-		return errors.New("--slower: a duration cannot be negative")
-	}
 	c.states = 0
 	for _, name := range c.State {
 		state, err := choose("--state: no state", name, event.OffSleeps, event.OffStates-1)
@@ -188,7 +167,7 @@ func (c *offcpuCmd) Run(s *streams) error {
 // runqCmd tells waits for a CPU.
 type runqCmd struct {
 	profileFlags
-	Slower time.Duration `help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
+	Slower time.Duration `type:"length" help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
 	Via    string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 
 	via probe.Means
@@ -196,9 +175,6 @@ type runqCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *runqCmd) Validate() (err error) {
-	if c.Slower <= 0 {
-		return errors.New("--slower: must be more than 0")
-	}
 	if c.via, err = parseVia(c.Via); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (f *profileFlags) describe(s *streams, kind probe.ProfileKind) (done bool, 
 
 // newView chooses: JSON, folded stacks, the live view on a terminal, or one report.
 func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
-	v := profileView{options: scheduling.Options{Top: f.Top, Callers: callersShown}, show: func(*scheduling.Report) error { return nil }}
+	v := profileView{options: scheduling.Options{Top: rowsOf(f.Top, f.Json), Callers: callersShown}, show: func(*scheduling.Report) error { return nil }}
 	terminal := text.Inspect(out, os.Getenv)
 	report := func(r *scheduling.Report) error { return text.Scheduling(out, r, terminal.Apply(text.Options{})) }
 	live := f.command == nil && f.For == 0
@@ -69,12 +69,6 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 		}
 	default:
 		v.end = report
-	}
-	if f.Top < 0 {
-		v.options.Top = reportRows
-		if f.Json {
-			v.options.Top = 0
-		}
 	}
 	return v
 }
@@ -113,7 +107,7 @@ func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) erro
 	all := s.accumulator()
 	begin := s.opened
 	for !end.reached() && !s.guard.stopped {
-		for until := end.by(f.interval()); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
+		for until := end.by(intervalOf(f.Interval)); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return err
 			}
@@ -169,7 +163,7 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView, end
 	all := s.accumulator()
 	begin := child.started
 	for last := false; !last; {
-		for until := time.Now().Add(f.interval()); !ended.Load() && time.Now().Before(until); {
+		for until := time.Now().Add(intervalOf(f.Interval)); !ended.Load() && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return child.outlive(err)
 			}

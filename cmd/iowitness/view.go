@@ -37,7 +37,7 @@ func (c *watchCmd) newView(out *os.File) (view, error) {
 	if _, err := snapshot.Columns(base.options.By, c.Columns); err != nil {
 		return nil, err
 	}
-	asked := len(c.by)+len(c.Columns) > 0 || c.Histogram || c.Stacks || c.Top >= 0
+	asked := len(c.by)+len(c.Columns) > 0 || c.Histogram || c.Stacks || c.Top != nil
 	report := reportView{base, terminal.Apply(o), asked}
 	if terminal.IsTerminal && c.For == 0 && c.command == nil {
 		return &liveView{report, text.NewLive(out, terminal, o)}, nil
@@ -46,13 +46,7 @@ func (c *watchCmd) newView(out *os.File) (view, error) {
 }
 
 func (c *watchCmd) snapshotOptions() snapshot.Options {
-	o := snapshot.Options{By: c.by, Top: c.Top, Min: c.Min, Causes: c.causes, Users: c.User}
-	if c.Top < 0 {
-		o.Top = reportRows
-		if c.Json {
-			o.Top = 0
-		}
-	}
+	o := snapshot.Options{By: c.by, Top: rowsOf(c.Top, c.Json), Min: c.Min, Causes: c.causes, Users: c.User}
 	if c.Stacks {
 		o.Stacks = 3
 	}

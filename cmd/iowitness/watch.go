@@ -63,30 +63,30 @@ func (c *watchCmd) followCommand(o *probe.Options) (scope string) {
 // watch closes interval after interval, shows each in the live view, and all of
 // them together at the end.
 func (c *watchCmd) watch(s *session, view view, end *ending, messages *os.File) error {
-	defer end.after(c.For.duration(), c.MaxTime)()
+	defer end.after(c.For, c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}
 	if !view.live() {
 		end.announce(messages, "waits")
 	}
-	length := c.interval()
+	length := intervalOf(c.Interval)
 	sums := snapshot.NewAccumulator(snapshot.DefaultLimits)
 	next := length
 	if view.live() && c.Interval == 0 {
 		next = firstInterval
 	}
-	if c.duty.set() {
-		next, length = c.duty.on, c.duty.on
+	if c.Duty.set() {
+		next, length = c.Duty.on, c.Duty.on
 	}
 	for begin := s.opened; !end.reached() && !s.guard.stopped; next = length {
-		cycle, until := time.Now().Add(c.duty.every), end.by(next)
+		cycle, until := time.Now().Add(c.Duty.every), end.by(next)
 		for !end.reached() && !s.guard.stopped && time.Now().Before(until) {
 			if err := s.gather(until); err != nil {
 				return err
 			}
 		}
-		if c.duty.set() {
+		if c.Duty.set() {
 			if err := s.witness.Pause(); err != nil {
 				return err
 			}
@@ -100,7 +100,7 @@ func (c *watchCmd) watch(s *session, view view, end *ending, messages *os.File) 
 		if err := view.interval(iv, s.names); err != nil {
 			return reporting(err)
 		}
-		if c.duty.set() {
+		if c.Duty.set() {
 			if err := s.guard.rest(cycle, end.reached); err != nil {
 				return err
 			}
@@ -117,13 +117,6 @@ func (c *watchCmd) bounds() guardOptions {
 	return guardOptions{maxCost: c.MaxCost, ratio: c.Ratio}
 }
 
-func (c *watchCmd) interval() time.Duration {
-	if c.Interval > 0 {
-		return c.Interval.duration()
-	}
-	return defaultInterval
-}
-
 // follow witnesses a command from its start to its end, and then reports.
 func (c *watchCmd) follow(s *session, io *streams, view view, end *ending) error {
 	if err := s.start(); err != nil {
@@ -133,7 +126,7 @@ func (c *watchCmd) follow(s *session, io *streams, view view, end *ending) error
 	if err != nil {
 		return err
 	}
-	defer end.after(c.For.duration(), c.MaxTime)()
+	defer end.after(c.For, c.MaxTime)()
 	var ended atomic.Bool
 	go child.wait(func() {
 		ended.Store(true)
@@ -141,7 +134,7 @@ func (c *watchCmd) follow(s *session, io *streams, view view, end *ending) error
 	})
 	sums := snapshot.NewAccumulator(snapshot.DefaultLimits)
 	for begin := child.started; ; {
-		for until := time.Now().Add(c.interval()); !ended.Load() && time.Now().Before(until); {
+		for until := time.Now().Add(intervalOf(c.Interval)); !ended.Load() && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return child.outlive(err)
 			}

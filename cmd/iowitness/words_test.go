@@ -32,6 +32,6 @@ func TestNearNamesAreOffered(t *testing.T) {
 		{"fields --of wait", "did you mean waits?"},
 		{"kmod stauts", "status"},
 	} {
-		t.Run(c.args, func(t *testing.T) { runIt(t, strings.Fields(c.args)...).expect(t, exitUsage, c.says) })
+		t.Run(c.args, func(t *testing.T) { refusal(t, strings.Fields(c.args)...).expect(t, exitUsage, c.says) })
 	}
 }
