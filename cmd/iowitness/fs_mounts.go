@@ -3,10 +3,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/iowitness/iowitness/event"
@@ -26,9 +23,6 @@ func findMounts(root string, paths []string) (*fsMounts, error) {
 	m := &fsMounts{root: root}
 	for _, path := range paths {
 		mount, err := identity.MountOf(root, path)
-		if _, gone := os.Stat(path); err != nil && errors.Is(gone, fs.ErrNotExist) {
-			err = usageError{err}
-		}
 		if err != nil {
 			return nil, err
 		}

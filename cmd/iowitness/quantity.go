@@ -122,7 +122,7 @@ func parseLength(text string) (time.Duration, error) {
 const leastInterval = 10 * time.Millisecond
 
 func parseInterval(text string) (time.Duration, error) {
-	d, err := parseDuration(text)
+	d, err := parseLength(text)
 	if err == nil && d < leastInterval {
 		err = fmt.Errorf("an interval must be at least %v, not %s", leastInterval, text)
 	}

@@ -75,7 +75,7 @@ func TestBadQuantitiesGetOneSentence(t *testing.T) {
 	type bad struct{ value, says string }
 	durations := []bad{{"-1s", "cannot be negative"}, {"10", "is no duration"}, {"soon", "is no duration"}, {"99999999999h", "is too much"}, {"", "is empty"}}
 	lengths := append([]bad{{"0s", "more than 0"}}, durations...)
-	intervals := append([]bad{{"1ms", "at least 10ms"}, {"0s", "at least 10ms"}}, durations...)
+	intervals := append([]bad{{"1ms", "at least 10ms"}, {"0s", "more than 0"}}, durations...)
 	sizes := []bad{{"-1", "cannot be negative"}, {"4X", "is no size"}, {"1.5K", "is no size"}, {"99999999999T", "is too much"}, {"999999999999999999999", "is too much"}, {"", "is empty"}}
 	buffers := []bad{{"-4", "cannot be negative"}, {"5", "power of two"}, {"2G", "power of two"}, {"big", "is no size"}}
 	counts := []bad{{"-1", "cannot be negative"}, {"0", "more than 0"}, {"many", "is no number"}, {"9999999999", "is too much"}}

@@ -108,7 +108,7 @@ func TestStatusOfAMistake(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatIsNotThere: names of what does not exist are mistakes, a process may just have ended.
+// TestStatusOfWhatIsNotThere: a name that nothing has is a mistake; files and processes may just have gone.
 func TestStatusOfWhatIsNotThere(t *testing.T) {
 	eachWitness(t, func(t *testing.T, _ bool, with func(...string) []string) {
 		runIt(t, with("--pid", "4194303", "--for", "300ms")...).expect(t, exitError, "no process with pid 4194303")
@@ -116,7 +116,7 @@ func TestStatusOfWhatIsNotThere(t *testing.T) {
 			runIt(t, with("--cgroup", "/no/such", "--for", "300ms")...).expect(t, exitUsage, "no cgroup /no/such")
 		}
 	})
-	runIt(t, "fs", "/no/such", "--for", "300ms").expect(t, exitUsage, "/no/such")
+	runIt(t, "fs", "/no/such", "--for", "300ms").expect(t, exitError, "/no/such")
 }
 
 // TestStatusOfAFullDisk: a sentence, and 1.
