@@ -112,7 +112,7 @@ func (r *requestSession) run(s *streams, end *ending) error {
 	if err := r.witness.Detach(); err != nil {
 		return err
 	}
-	err = r.finish(s)
+	err = r.finish(s, end)
 	if r.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}
@@ -232,7 +232,7 @@ func (r *requestSession) noteUncharged(requests uint64) {
 }
 
 // finish tells what is left, and what went missing.
-func (r *requestSession) finish(s *streams) error {
+func (r *requestSession) finish(s *streams, end *ending) error {
 	r.notes = append(r.notes, r.guard.said...)
 	if err := r.gather(time.Unix(1, 0)); err != nil {
 		return err
@@ -263,11 +263,12 @@ func (r *requestSession) finish(s *streams) error {
 		return err
 	}
 	r.noteUncharged(r.sums.Uncharged())
-	return reporting(r.c.writeSummary(r.out, r.c.summary(r.sums, r.victim, r.repeats, request.Options{
+	summary := r.c.summary(r.sums, r.victim, r.repeats, request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
 		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},
 		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),
-	}), r.names))
+	})
+	return end.tell(func(out *os.File) error { return r.c.writeSummary(out, summary, r.names) })
 }
 
 // foot balances what a list has told. It goes where messages go: the list is for programs too.

@@ -21,6 +21,8 @@ type ending struct {
 	runs     bool      // a command, whose end is that of the run
 	asked    atomic.Bool
 	signals  chan os.Signal
+	out      *os.File // where the report goes
+	spare    *os.File // where it goes if out takes it not; nil: nowhere
 
 	mu        sync.Mutex
 	signal    os.Signal // that asked; nil: nobody reads any more, or a command has ended
@@ -117,6 +119,16 @@ func (e *ending) ranLonger() []string {
 	return []string{"the command ran longer than --for or --max-time: detached, the rest of it is not told"}
 }
 
+// tell writes the report of the whole run. If its file takes it not, as on a full disk, it goes where it
+// would have gone without one: what was gathered is not to be had again.
+func (e *ending) tell(write func(*os.File) error) error {
+	err := write(e.out)
+	if err == nil || isClosedPipe(err) || e.spare == nil {
+		return reporting(err)
+	}
+	return errors.Join(reporting(err), reporting(write(e.spare)))
+}
+
 // announce says, where a person may see it, that something is watched of which nothing shows yet, and
 // until when.
 func (e *ending) announce(to *os.File, what string) {
@@ -154,6 +166,13 @@ func runSession[W witnessing](s *streams, output string, runs bool, open func(*o
 	defer out.Close()
 	end := newEnding(out, runs)
 	defer end.close()
+	end.out = out
+	if output != "" {
+		end.spare = s.out
+		if runs {
+			end.spare = s.err
+		}
+	}
 	run, err := opened(end, func() (W, error) { return open(out, end) })
 	if err != nil {
 		return err

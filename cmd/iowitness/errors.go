@@ -93,12 +93,12 @@ func (c *errorsCmd) Run(s *streams) error {
 	case c.Schema:
 		return writeTo(c.Output, s, json.WriteFailuresSchema)
 	}
-	return runSession(s, c.Output, c.command != nil, func(out *os.File, end *ending) (*errorsSession, error) {
+	return runSession(s, c.Output, c.command != nil, func(_ *os.File, end *ending) (*errorsSession, error) {
 		find, targets, err := c.resolve()
 		if err != nil {
 			return nil, err
 		}
-		r := &errorsSession{flags: c, out: out, facts: kernel.Read("/")}
+		r := &errorsSession{flags: c, facts: kernel.Read("/")}
 		return r, r.open(find, targets, end)
 	}, (*errorsSession).watch)
 }

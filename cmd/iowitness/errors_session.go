@@ -25,7 +25,6 @@ type errorsSession struct {
 	collect failure.Collector
 	system  *system
 	guard   *sideGuard
-	out     *os.File
 	opened  time.Time
 	attach  time.Duration
 	notes   []string
@@ -88,7 +87,7 @@ func (r *errorsSession) watch(s *streams, end *ending) error {
 	if err := errors.Join(r.witness.Pause(), r.witness.Drain(time.Unix(1, 0), r.collect.Add)); err != nil {
 		return errors.Join(err, ended())
 	}
-	err := reporting(r.tell())
+	err := end.tell(r.tell)
 	if r.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}
@@ -131,16 +130,16 @@ func (r *errorsSession) functions() (n int) {
 	return n
 }
 
-func (r *errorsSession) tell() error {
+func (r *errorsSession) tell(out *os.File) error {
 	report, err := r.report()
 	if err != nil {
 		return err
 	}
 	if r.flags.Json {
-		return json.WriteFailures(r.out, report)
+		return json.WriteFailures(out, report)
 	}
-	terminal := text.Inspect(r.out, os.Getenv)
-	return text.Failures(r.out, report, terminal.Apply(text.Options{}))
+	terminal := text.Inspect(out, os.Getenv)
+	return text.Failures(out, report, terminal.Apply(text.Options{}))
 }
 
 func (r *errorsSession) report() (*failure.Report, error) {

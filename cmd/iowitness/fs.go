@@ -80,6 +80,7 @@ func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File)
 		end.announce(messages, "calls to file systems")
 	}
 	all := filesystem.NewAccumulator(s.names)
+	var failed error
 	for begin := s.opened; !end.reached() && !s.guard.stopped; {
 		for until := end.by(intervalOf(c.Interval)); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
@@ -97,11 +98,11 @@ func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File)
 		}
 		one := filesystem.NewAccumulator(s.names)
 		one.Add(iv)
-		if err := view.show(s.report(one)); err != nil {
-			return reporting(err)
+		if failed = reporting(view.show(s.report(one))); failed != nil {
+			break
 		}
 	}
-	err := reporting(view.end(s.report(all)))
+	err := errors.Join(failed, end.tell(func(out *os.File) error { return c.newView(out).end(s.report(all)) }))
 	if s.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -167,12 +166,12 @@ func (r *callSession) watch(s *streams, end *ending) (err error) {
 			return errors.Join(err, ended())
 		}
 		if live != nil && (r.views.interval == 0 || time.Since(begin) >= r.views.interval) {
-			r.failed = live(begin)
+			r.failed = reporting(live(begin))
 			begin = time.Now()
 		}
 	}
 	r.notes = append(r.notes, end.ranLonger()...)
-	err = errors.Join(r.witness.Pause(), r.witness.Detach(), r.finish(s, terminal, live != nil && r.flags.Json))
+	err = errors.Join(r.witness.Pause(), r.witness.Detach(), r.finish(s, end, live != nil && r.flags.Json))
 	if r.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}
@@ -298,16 +297,19 @@ func (r *callSession) live(terminal text.Terminal) func(time.Time) error {
 	switch {
 	case !r.plan.sums:
 		return nil
-	case r.flags.Json && (r.flags.For == 0 && r.flags.command == nil || r.views.interval > 0):
+	case !r.isLive(), !r.flags.Json && !terminal.IsTerminal && r.views.interval == 0:
+		return nil
+	case r.flags.Json || !terminal.IsTerminal:
 		return func(begin time.Time) error {
 			report, err := r.report(begin, true)
 			if err != nil {
 				return err
 			}
-			return json.WriteCalls(r.out, report)
+			if err := r.tell(r.out, report); err != nil || r.flags.Json {
+				return err
+			}
+			return blankLine(r.out)
 		}
-	case r.flags.Json || !terminal.IsTerminal || r.flags.For > 0 || r.flags.command != nil:
-		return nil
 	}
 	screen := text.NewLive(r.out, terminal, r.options)
 	return func(time.Time) error {
@@ -368,7 +370,7 @@ func (r *callSession) lost(interval bool) ([]snapshot.Loss, error) {
 }
 
 // finish tells what is left, and what went missing.
-func (r *callSession) finish(s *streams, terminal text.Terminal, told bool) error {
+func (r *callSession) finish(s *streams, end *ending, told bool) error {
 	if err := r.witness.Drain(time.Unix(1, 0), r.take); err != nil {
 		return err
 	}
@@ -382,15 +384,26 @@ func (r *callSession) finish(s *streams, terminal text.Terminal, told bool) erro
 	if err != nil {
 		return err
 	}
+	return errors.Join(r.failed, end.tell(func(out *os.File) error { return r.tell(out, report) }))
+}
+
+// tell writes a report of sums.
+func (r *callSession) tell(out *os.File, report *call.Report) error {
 	if r.flags.Json {
-		return json.WriteCalls(r.out, report)
+		return json.WriteCalls(out, report)
 	}
-	if terminal.IsTerminal && r.flags.For == 0 && r.flags.command == nil {
-		if _, err := io.WriteString(r.out, "\n"); err != nil {
+	terminal := text.Inspect(out, os.Getenv)
+	if terminal.IsTerminal && r.isLive() {
+		if err := blankLine(out); err != nil {
 			return err
 		}
 	}
-	return text.Calls(r.out, report, r.options)
+	return text.Calls(out, report, terminal.Apply(text.Options{Histogram: r.views.hist}))
+}
+
+// isLive says whether intervals are shown one by one.
+func (r *callSession) isLive() bool {
+	return r.flags.command == nil && (r.flags.For == 0 || r.views.interval > 0)
 }
 
 // foot tells of a list what it does not: it goes where messages go.

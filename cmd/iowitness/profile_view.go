@@ -46,11 +46,11 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 	v := profileView{options: scheduling.Options{Top: rowsOf(f.Top, f.Json), Callers: callersShown}, show: func(*scheduling.Report) error { return nil }}
 	terminal := text.Inspect(out, os.Getenv)
 	report := func(r *scheduling.Report) error { return text.Scheduling(out, r, terminal.Apply(text.Options{})) }
-	live := f.command == nil && f.For == 0
+	live := f.command == nil && (f.For == 0 || f.Interval > 0)
 	switch {
 	case f.Json:
 		write := func(r *scheduling.Report) error { return json.WriteScheduling(out, r) }
-		v.each = f.command == nil && (f.For == 0 || f.Interval > 0)
+		v.each = live
 		if v.show = write; !v.each {
 			v.end = write
 		}
@@ -61,12 +61,10 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 	case live && terminal.IsTerminal:
 		painter := text.NewLive(out, terminal, text.Options{})
 		v.each, v.show = true, painter.PaintScheduling
-		v.end = func(r *scheduling.Report) error {
-			if _, err := io.WriteString(out, "\n"); err != nil {
-				return err
-			}
-			return report(r)
-		}
+		v.end = func(r *scheduling.Report) error { return errors.Join(blankLine(out), report(r)) }
+	case live && f.Interval > 0:
+		v.each, v.end = true, report
+		v.show = func(r *scheduling.Report) error { return errors.Join(report(r), blankLine(out)) }
 	default:
 		v.end = report
 	}
@@ -74,11 +72,13 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 }
 
 // finish shows the report of the whole run, and writes the files that were asked for: each, whatever becomes of the others.
-func (f *profileFlags) finish(v profileView, r *scheduling.Report) error {
-	var failed error
-	if v.end != nil {
-		failed = reporting(v.end(r))
-	}
+func (f *profileFlags) finish(s *profileSession, end *ending, r *scheduling.Report) error {
+	failed := end.tell(func(out *os.File) error {
+		if v := f.newView(out, s); v.end != nil {
+			return v.end(r)
+		}
+		return nil
+	})
 	title := "iowitness " + string(r.Kind)
 	if r.Scope != "" {
 		title += ": " + r.Scope
@@ -105,6 +105,7 @@ func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) erro
 		return err
 	}
 	all := s.accumulator()
+	var failed error
 	begin := s.opened
 	for !end.reached() && !s.guard.stopped {
 		for until := end.by(intervalOf(f.Interval)); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
@@ -130,15 +131,15 @@ func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) erro
 		if err != nil {
 			return err
 		}
-		if err := v.show(r); err != nil {
-			return reporting(err)
+		if failed = reporting(v.show(r)); failed != nil {
+			break
 		}
 	}
 	r, err := s.report(all, s.opened, begin, true, v.options)
 	if err != nil {
 		return err
 	}
-	err = f.finish(v, r)
+	err = errors.Join(failed, f.finish(s, end, r))
 	if s.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}
@@ -182,7 +183,7 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView, end
 	r, err := s.report(all, child.started, begin, true, v.options)
 	if err == nil {
 		r.Command = &child.usage
-		err = f.finish(v, r)
+		err = f.finish(s, end, r)
 	}
 	return child.outlive(err)
 }

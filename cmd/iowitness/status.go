@@ -57,14 +57,16 @@ var unsupported = []error{
 // errTooCostly ends a run that its breaker has cut short: the report is out by then.
 var errTooCostly = errors.New("detached before its time, as it cost more than --max-cost allows")
 
-// fail says what went wrong, each thing in one sentence, and returns the exit status. A
+// fail says what went wrong, each thing once and in one sentence, and returns the exit status. A
 // reader who has gone away is nobody to complain to.
 func fail(w io.Writer, err error) int {
 	status, given := exitOK, false
+	said := map[string]bool{}
 	for _, part := range parts(err) {
 		own, silent := statusOf(part)
-		if !silent {
-			fmt.Fprintf(w, "iowitness: %s\n", sentence(part))
+		if words := sentence(part); !silent && !said[words] {
+			fmt.Fprintf(w, "iowitness: %s\n", words)
+			said[words] = true
 		}
 		if isGiven := errors.As(part, new(exitStatus)); isGiven || !given && status == exitOK {
 			status, given = own, isGiven

@@ -13,7 +13,6 @@ import (
 
 // view is where intervals go.
 type view interface {
-	file() *os.File
 	live() bool // shows each interval
 	interval(iv *snapshot.Interval, names snapshot.Names) error
 	end(sums *snapshot.Accumulator, names snapshot.Names) error
@@ -26,7 +25,7 @@ const reportRows = 20
 const idle = "the machine is idle, or all its data is in memory; to see something: " +
 	"iowitness -- dd if=/dev/zero of=/var/tmp/iowitness.tmp bs=64k count=200 oflag=dsync"
 
-// newView chooses: JSON, the live table on a terminal, or one report.
+// newView chooses: JSON, the live table on a terminal, a table of each interval where one is asked for, or one report.
 func (c *watchCmd) newView(out *os.File) (view, error) {
 	base := output{out: out, options: c.snapshotOptions()}
 	if c.Json {
@@ -39,8 +38,13 @@ func (c *watchCmd) newView(out *os.File) (view, error) {
 	}
 	asked := len(c.by)+len(c.Columns) > 0 || c.Histogram || c.Stacks || c.Top != nil
 	report := reportView{base, terminal.Apply(o), asked}
-	if terminal.IsTerminal && c.For == 0 && c.command == nil {
+	switch {
+	case c.command != nil, c.For > 0 && c.Interval == 0:
+		return &report, nil
+	case terminal.IsTerminal:
 		return &liveView{report, text.NewLive(out, terminal, o)}, nil
+	case c.Interval > 0:
+		return &eachView{report}, nil
 	}
 	return &report, nil
 }
@@ -57,8 +61,6 @@ type output struct {
 	out     *os.File
 	options snapshot.Options
 }
-
-func (o *output) file() *os.File { return o.out }
 
 // jsonView writes a document for each interval, or one for all.
 type jsonView struct {
@@ -112,10 +114,28 @@ func (v *reportView) command(sums *snapshot.Accumulator, names snapshot.Names, u
 	if err := text.Command(v.out, s, usage, v.text); err != nil || !v.asked {
 		return err
 	}
-	if _, err := io.WriteString(v.out, "\n"); err != nil {
+	if err := blankLine(v.out); err != nil {
 		return err
 	}
 	return text.Write(v.out, s, v.text)
+}
+
+// eachView writes a table of each interval below the last, and ends with a report.
+type eachView struct{ reportView }
+
+func (v *eachView) live() bool { return true }
+
+func (v *eachView) interval(iv *snapshot.Interval, names snapshot.Names) error {
+	if err := text.Write(v.out, snapshot.Build(iv, names, v.options), v.text); err != nil {
+		return err
+	}
+	return blankLine(v.out)
+}
+
+// blankLine parts what follows from what came before.
+func blankLine(out *os.File) error {
+	_, err := io.WriteString(out, "\n")
+	return err
 }
 
 // liveView paints each interval over the last, and ends with a report.
@@ -131,7 +151,7 @@ func (v *liveView) interval(iv *snapshot.Interval, names snapshot.Names) error {
 }
 
 func (v *liveView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
-	if _, err := io.WriteString(v.out, "\n"); err != nil {
+	if err := blankLine(v.out); err != nil {
 		return err
 	}
 	return v.reportView.end(sums, names)

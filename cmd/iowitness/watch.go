@@ -43,7 +43,7 @@ func (c *watchCmd) Run(s *streams) error {
 		return session, nil
 	}, func(session *session, s *streams, end *ending) error {
 		if c.command != nil {
-			return c.follow(session, s, view, end)
+			return c.follow(session, s, end)
 		}
 		return c.watch(session, view, end, s.err)
 	})
@@ -62,23 +62,24 @@ func (c *watchCmd) followCommand(o *probe.Options) (scope string) {
 
 // watch closes interval after interval, shows each in the live view, and all of
 // them together at the end.
-func (c *watchCmd) watch(s *session, view view, end *ending, messages *os.File) error {
+func (c *watchCmd) watch(s *session, shown view, end *ending, messages *os.File) error {
 	defer end.after(c.For, c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}
-	if !view.live() {
+	if !shown.live() {
 		end.announce(messages, "waits")
 	}
 	length := intervalOf(c.Interval)
 	sums := snapshot.NewAccumulator(snapshot.DefaultLimits)
 	next := length
-	if view.live() && c.Interval == 0 {
+	if shown.live() && c.Interval == 0 {
 		next = firstInterval
 	}
 	if c.Duty.set() {
 		next, length = c.Duty.on, c.Duty.on
 	}
+	var failed error
 	for begin := s.opened; !end.reached() && !s.guard.stopped; next = length {
 		cycle, until := time.Now().Add(c.Duty.every), end.by(next)
 		for !end.reached() && !s.guard.stopped && time.Now().Before(until) {
@@ -97,8 +98,8 @@ func (c *watchCmd) watch(s *session, view view, end *ending, messages *os.File) 
 		}
 		begin = iv.End
 		sums.Add(iv)
-		if err := view.interval(iv, s.names); err != nil {
-			return reporting(err)
+		if failed = reporting(shown.interval(iv, s.names)); failed != nil {
+			break
 		}
 		if c.Duty.set() {
 			if err := s.guard.rest(cycle, end.reached); err != nil {
@@ -106,11 +107,22 @@ func (c *watchCmd) watch(s *session, view view, end *ending, messages *os.File) 
 			}
 		}
 	}
-	err := reporting(view.end(sums, s.names))
+	err := errors.Join(failed, c.tell(end, func(v view) error { return v.end(sums, s.names) }))
 	if s.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}
 	return err
+}
+
+// tell gives a report to a view of the file to which it goes.
+func (c *watchCmd) tell(end *ending, report func(view) error) error {
+	return end.tell(func(out *os.File) error {
+		v, err := c.newView(out)
+		if err != nil {
+			return err
+		}
+		return report(v)
+	})
 }
 
 func (c *watchCmd) bounds() guardOptions {
@@ -118,7 +130,7 @@ func (c *watchCmd) bounds() guardOptions {
 }
 
 // follow witnesses a command from its start to its end, and then reports.
-func (c *watchCmd) follow(s *session, io *streams, view view, end *ending) error {
+func (c *watchCmd) follow(s *session, io *streams, end *ending) error {
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -156,5 +168,5 @@ func (c *watchCmd) follow(s *session, io *streams, view view, end *ending) error
 		}
 	}
 	<-child.ended
-	return child.outlive(reporting(view.command(sums, s.names, &child.usage)))
+	return child.outlive(c.tell(end, func(v view) error { return v.command(sums, s.names, &child.usage) }))
 }
