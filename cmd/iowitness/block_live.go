@@ -91,7 +91,7 @@ func (r *requestSession) run(s *streams, end *ending) error {
 	}
 	if c.Summary {
 		r.sums = request.NewCollector(0, uint64(c.Interval))
-		if r.victim, err = c.newVictim(r.witness.GlobalPID); err != nil {
+		if r.victim, err = c.newVictim(r.livePID); err != nil {
 			return err
 		}
 	} else if r.lines, err = c.newLines(r.out, r.names, clock); err != nil {
@@ -117,6 +117,14 @@ func (r *requestSession) run(s *streams, end *ending) error {
 		err = errors.Join(err, errTooCostly)
 	}
 	return err
+}
+
+// livePID is the kernel's number of a process that lives.
+func (r *requestSession) livePID(pid uint32) (uint32, error) {
+	if !alive(pid) {
+		return 0, &probe.PIDError{PID: pid}
+	}
+	return r.witness.GlobalPID(pid)
 }
 
 // clockNow relates the kernel side's instants to the time of day.

@@ -54,6 +54,7 @@ type watchCmd struct {
 	Histogram bool     `help:"Show a histogram of each row's waits."`
 	Columns   []string `help:"Show these fields too, such as exe and cwd; see: iowitness fields." placeholder:"FIELD"`
 	Json      bool     `help:"Print JSON: one document for each interval."`
+	Schema    bool     `help:"Print the JSON schema of the documents, and watch nothing."`
 	Output    string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
 	Duty    duty          `type:"duty" help:"Witness only for some of the time: on for the first of every second." placeholder:"1s/5s"`

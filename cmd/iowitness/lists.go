@@ -57,8 +57,5 @@ func (c *fieldsCmd) writer() func(io.Writer) error {
 	case c.Of == "summary":
 		return json.WriteRequestsSchema
 	}
-	return func(w io.Writer) error {
-		_, err := w.Write(json.Schema())
-		return err
-	}
+	return json.WriteSchema
 }

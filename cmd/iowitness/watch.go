@@ -12,6 +12,7 @@ import (
 
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/snapshot"
+	"github.com/iowitness/iowitness/view/json"
 )
 
 const (
@@ -21,6 +22,9 @@ const (
 
 // Run watches, or runs a command.
 func (c *watchCmd) Run(s *streams) error {
+	if c.Schema {
+		return writeTo(c.Output, s, json.WriteSchema)
+	}
 	o, scope, notes, err := c.probeOptions()
 	if err != nil {
 		return err
