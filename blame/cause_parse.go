@@ -5,6 +5,8 @@ package blame
 import (
 	"fmt"
 	"strings"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // ParseCause finds a cause by its id. The error offers ids that are near.
@@ -36,7 +38,7 @@ func nearIDs(text string) []string {
 	var slips, related []string
 	for _, c := range Causes() {
 		switch {
-		case distance(text, c.ID()) <= 1+len(c.ID())/8:
+		case spelling.Apart(text, c.ID()) <= 1+len(c.ID())/8:
 			slips = append(slips, c.ID())
 		case text != "" && len(text) <= 64 && sharesWord(text, c):
 			related = append(related, c.ID())
@@ -61,28 +63,4 @@ func sharesWord(text string, c Cause) bool {
 		}
 	}
 	return false
-}
-
-// distance counts the letters to change, add or remove (Levenshtein); texts that
-// are too long to be meant give a large number.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = min(diagonal, row[j], row[j+1]) + 1
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -19,7 +19,7 @@ func benchmarkRead(b *testing.B, path string) {
 	b.ReportAllocs()
 	events := uint64(0)
 	for b.Loop() {
-		r, err := Open(path)
+		r, err := Open(path, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func read(t testing.TB, path string) ([]*event.IO, Counts) {
 }
 
 func readAll(path string) (ios []*event.IO, counts Counts, err error) {
-	r, err := Open(path)
+	r, err := Open(path, Options{})
 	if err != nil {
 		return nil, Counts{}, err
 	}

@@ -71,7 +71,7 @@ func (r *Reader) merge(counts *Counts, take func(*trace)) error {
 	)
 	advance := func(in *input) bool {
 		ok, err := in.advance(counts, &notes)
-		if err != nil {
+		if err != nil && !r.ended() {
 			errs = append(errs, err)
 		}
 		return ok

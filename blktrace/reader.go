@@ -22,7 +22,8 @@ import (
 
 // Reader reads one recording, which may be of several files.
 type Reader struct {
-	files  []*os.File
+	files  []io.ReadCloser
+	ended  func() bool
 	inputs []*input
 	format string
 }
@@ -33,6 +34,12 @@ type source interface {
 	where() string // the file, and the byte or line of the latest action
 }
 
+// Options say how a recording is read. The zero value reads it to its end.
+type Options struct {
+	Input io.Reader   // what "-" stands for; nil: standard input
+	Ended func() bool // true: what is not read yet is left, as if the recording ended there; nil: never
+}
+
 // perCPU is the name that blktrace gives to the file of a CPU.
 var perCPU = regexp.MustCompile(`^(.+\.blktrace\.)\d+$`)
 
@@ -41,15 +48,18 @@ var perCPU = regexp.MustCompile(`^(.+\.blktrace\.)\d+$`)
 // files, of whichever devices; a file that blkparse has merged; the text of perf
 // script. "-" is standard input. What a file is, is told by what is in it.
 // Errors are sentences.
-func Open(path string) (*Reader, error) {
+func Open(path string, o Options) (*Reader, error) {
+	if o.Input == nil {
+		o.Input = os.Stdin
+	}
 	if path == "-" {
-		return newReader([]string{"standard input"}, []*os.File{os.Stdin})
+		return newReader([]string{"standard input"}, []io.ReadCloser{io.NopCloser(o.Input)}, o)
 	}
 	names, err := filesOf(path)
 	if err != nil {
 		return nil, err
 	}
-	var files []*os.File
+	var files []io.ReadCloser
 	for _, name := range names {
 		f, err := os.Open(name)
 		if err != nil {
@@ -58,7 +68,7 @@ func Open(path string) (*Reader, error) {
 		}
 		files = append(files, f)
 	}
-	return newReader(names, files)
+	return newReader(names, files, o)
 }
 
 func filesOf(path string) ([]string, error) {
@@ -130,16 +140,32 @@ func quoted(names []string) (all []string) {
 	return all
 }
 
-func closeAll(files []*os.File) {
+func closeAll(files []io.ReadCloser) {
 	for _, f := range files {
 		_ = f.Close()
 	}
 }
 
-func newReader(names []string, files []*os.File) (*Reader, error) {
-	r := &Reader{files: files}
+// stoppable is a file that ends early when it is asked to.
+type stoppable struct {
+	io.Reader
+	ended func() bool
+}
+
+func (s stoppable) Read(b []byte) (int, error) {
+	if s.ended() {
+		return 0, io.EOF
+	}
+	return s.Reader.Read(b)
+}
+
+func newReader(names []string, files []io.ReadCloser, o Options) (*Reader, error) {
+	r := &Reader{files: files, ended: o.Ended}
+	if r.ended == nil {
+		r.ended = func() bool { return false }
+	}
 	for i, f := range files {
-		in := bufio.NewReaderSize(f, 64<<10)
+		in := bufio.NewReaderSize(stoppable{f, r.ended}, 64<<10)
 		s, err := r.detect(names[i], in, len(files) > 1)
 		if err != nil {
 			closeAll(files)
@@ -203,7 +229,7 @@ func (r *Reader) Close() { closeAll(r.files) }
 // did not end last; an IO is the callee's to keep. It closes the recording. If a file is damaged, all before that
 // place, and all of the other files, is told; the error has the byte or line. If
 // actions are too far from the order of time to be put in order, it is read to
-// its end, and the error tells the first of them.
+// its end, and the error tells the first of them. That it was ended within a record is no damage.
 func (r *Reader) Read(tell func(*event.IO)) (Counts, error) {
 	defer r.Close()
 	var counts Counts

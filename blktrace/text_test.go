@@ -134,7 +134,7 @@ func TestSeveralRecordings(t *testing.T) {
 		randomLives(r, 10, []uint64{kQ, kG, kD, kC})
 		r.save(t, dir, name)
 	}
-	_, err := Open(dir)
+	_, err := Open(dir, Options{})
 	if err == nil || !strings.Contains(err.Error(), `holds 3 recordings, "a\x1b[2J", sda, sdb: name one, as in `+dir) {
 		t.Errorf("%v", err)
 	}
@@ -210,11 +210,11 @@ func TestWhatIsNoRecording(t *testing.T) {
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "sda")
-	if _, err := Open(missing); err == nil || err.Error() != missing+": there is neither such a file nor "+missing+".blktrace.0" {
+	if _, err := Open(missing, Options{}); err == nil || err.Error() != missing+": there is neither such a file nor "+missing+".blktrace.0" {
 		t.Error(err)
 	}
 	empty := t.TempDir()
-	if _, err := Open(empty); err == nil || err.Error() != empty+": no files of blktrace's are there (NAME.blktrace.0 and so on)" {
+	if _, err := Open(empty, Options{}); err == nil || err.Error() != empty+": no files of blktrace's are there (NAME.blktrace.0 and so on)" {
 		t.Error(err)
 	}
 }

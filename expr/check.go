@@ -4,6 +4,8 @@ package expr
 
 import (
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // operand is what a part of a text stands for.
@@ -184,7 +186,7 @@ func (c *checker) named(s *syntax) (operand, bool, *Error) {
 		}
 	}
 	out := c.wrong(s.at, "%s is no argument%s", s.text, c.ofFunction())
-	out.Near = nearest(s.text, names)
+	out.Near = spelling.Sort(s.text, names)
 	return operand{}, true, out
 }
 
@@ -192,7 +194,7 @@ func (c *checker) member(s *syntax, x operand) (operand, *Error) {
 	found, ok := findMember(x.typ, s.text, 0)
 	if !ok {
 		out := c.wrong(s.at, "%s has no field %s", TypeName(x.typ), s.text)
-		out.Near = nearest(s.text, memberNames(x.typ, 0))
+		out.Near = spelling.Sort(s.text, memberNames(x.typ, 0))
 		return operand{}, out
 	}
 	x.at, x.typ = s.at, found.Type

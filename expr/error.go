@@ -4,7 +4,6 @@ package expr
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,45 +52,4 @@ func (e *Error) Marked() string {
 	}
 	before := uniseg.StringWidth(strings.Map(printable, e.Text[:e.At]))
 	return strings.Map(printable, e.Text) + "\n" + strings.Repeat(" ", before) + "^\n"
-}
-
-// nearest sorts names by how few letters differ from a name, and drops doubles.
-func nearest(name string, among []string) []string {
-	out := slices.Clone(among)
-	slices.Sort(out)
-	out = slices.Compact(out)
-	far := make(map[string]int, len(out))
-	for _, each := range out {
-		far[each] = apart(name, each)
-	}
-	slices.SortStableFunc(out, func(a, b string) int { return far[a] - far[b] })
-	return out
-}
-
-// longestName bounds how much of a name is compared: it grows with the square.
-const longestName = 64
-
-// apart is the edit distance of two names; a part of a name is near to it.
-func apart(a, b string) int {
-	a, b = a[:min(len(a), longestName)], b[:min(len(b), longestName)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	if strings.HasPrefix(b, a) || strings.HasSuffix(b, "_"+a) {
-		return 0
-	}
-	return row[len(b)]
 }

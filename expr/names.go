@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // builtins are names that mean the same in every function; they hide
@@ -131,7 +133,7 @@ func (c *checker) enumerated(s *syntax) (operand, *Error) {
 		return operand{}, c.wrong(s.at, "%s has another value in another enum; write the number", s.text)
 	}
 	out := c.wrong(s.at, "%s is no argument%s, built-in name, errno or constant", s.text, c.ofFunction())
-	out.Near = nearest(s.text, append(c.known(), c.nearConstants(s.text)...))
+	out.Near = spelling.Sort(s.text, append(c.known(), c.nearConstants(s.text)...))
 	return operand{}, out
 }
 
@@ -151,6 +153,9 @@ func (c *checker) known() []string {
 	return out
 }
 
+// longestName bounds the names for which near ones are looked for among thousands.
+const longestName = 64
+
 // nearConstants are the errnos and constants of which the name is all but right.
 func (c *checker) nearConstants(name string) []string {
 	var out []string
@@ -159,7 +164,7 @@ func (c *checker) nearConstants(name string) []string {
 	}
 	isNear := func(candidate string) bool {
 		longer := len(candidate) - len(name)
-		return longer >= -1 && longer <= 1 && apart(name, candidate) <= 1
+		return longer >= -1 && longer <= 1 && spelling.Apart(name, candidate) <= 1
 	}
 	for candidate := range c.scope.constants() {
 		if isNear(candidate) {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // FunctionSymbol is a function of the kernel or of a module that is loaded.
@@ -121,24 +123,8 @@ func apart(a, b string, most int) int {
 	if d := len(a) - len(b); d > most || -d > most {
 		return -1
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	if d := spelling.Apart(a, b); d <= most {
+		return d
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	if row[len(b)] > most {
-		return -1
-	}
-	return row[len(b)]
+	return -1
 }

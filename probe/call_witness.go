@@ -18,6 +18,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // KprobeMulti witnesses entry and return of many functions by one probe.
@@ -31,7 +32,7 @@ func ParseCallMeans(id string) (Means, error) {
 	if slices.Contains(allCallMeans, Means(id)) {
 		return Means(id), nil
 	}
-	return "", fmt.Errorf("calls of functions are not witnessed by %q: choose one of %v", id, allCallMeans)
+	return "", spelling.Unknown("calls of functions are not witnessed by", id, meansIDs(allCallMeans))
 }
 
 // ErrCallsUnsupported is wrapped by errors that say that this kernel, or these
@@ -101,10 +102,10 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	var refused []string
 	if o.Errors && len(targets) == 0 {
 		w, err := loadCalls(find, nil, o, RawTP)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s", ErrCallsUnsupported, reason(err))
+		if err != nil && !errors.As(err, new(*PIDError)) {
+			err = fmt.Errorf("%w: %s", ErrCallsUnsupported, reason(err))
 		}
-		return w, nil
+		return w, err
 	}
 	var best *Calls
 	for _, via := range o.order(targets) {

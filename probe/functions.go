@@ -5,7 +5,8 @@ package probe
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // Function is a kernel function in which threads sleep: where a tracepoint of
@@ -29,7 +30,7 @@ func CheckFunction(name string) error {
 	for i, f := range Functions {
 		names[i] = f.Name
 	}
-	return fmt.Errorf("%q is none of the functions in which waits are seen: %s", name, strings.Join(names, ", "))
+	return spelling.Unknown("waits are not seen in", name, names)
 }
 
 // Functions are those of the means by entry and return. They may nest: the time

@@ -5,9 +5,10 @@
 package probe
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // Means is a way to witness a point of the kernel.
@@ -34,11 +35,14 @@ var preference = append(slices.Clone(byTracepoints), Fexit, Kretprobe, Tracefs, 
 
 // MeansNames are the ids of all means, best first.
 func MeansNames() string {
-	var ids []string
-	for _, m := range preference {
+	return strings.Join(meansIDs(preference), ", ")
+}
+
+func meansIDs(means []Means) (ids []string) {
+	for _, m := range means {
 		ids = append(ids, string(m))
 	}
-	return strings.Join(ids, ", ")
+	return ids
 }
 
 // ParseMeans reads the id of a means.
@@ -48,7 +52,7 @@ func ParseMeans(id string) (Means, error) {
 			return m, nil
 		}
 	}
-	return "", fmt.Errorf("no means %q: choose one of %v", id, preference)
+	return "", spelling.Unknown("no means", id, meansIDs(preference))
 }
 
 // Probe is one point of the kernel and the program for each means of witnessing it.

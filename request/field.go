@@ -10,6 +10,7 @@ import (
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/snapshot"
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // Bytes is a unit beside those of snapshot.
@@ -143,7 +144,7 @@ func Columns(all bool, asked []string) ([]*Field[Line], error) {
 			return f.Title != "" && (f.ID == id || strings.EqualFold(f.Title, id))
 		})
 		if i < 0 {
-			return nil, fmt.Errorf("there is no column %q: choose from %s", id, strings.Join(columnIDs(), ", "))
+			return nil, spelling.Unknown("there is no column", id, columnIDs())
 		}
 		if f := &LineFields[i]; !slices.Contains(columns, f) {
 			columns = append(columns, f)

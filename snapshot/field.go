@@ -3,9 +3,9 @@
 package snapshot
 
 import (
-	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // Unit is what a field's number counts.
@@ -128,7 +128,7 @@ func columnsOf(ids []string) ([]*Field, error) {
 	for _, id := range ids {
 		f, ok := FieldByID(id)
 		if !ok || f.Title == "" {
-			return nil, fmt.Errorf("there is no column %q: choose from %s", id, strings.Join(columnIDs(), ", "))
+			return nil, spelling.Unknown("there is no column", id, columnIDs())
 		}
 		if !slices.Contains(fields, f) {
 			fields = append(fields, f)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/iowitness/iowitness/blame"
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // Key is what rows are grouped by.
@@ -42,7 +43,7 @@ func ParseKey(name string) (Key, error) {
 	if i := slices.Index(keyNames[:], name); i >= 0 {
 		return Key(i), nil
 	}
-	return 0, fmt.Errorf("cannot group by %q: choose from %s", name, strings.Join(keyNames[:], ", "))
+	return 0, spelling.Unknown("cannot group by", name, keyNames[:])
 }
 
 // Options choose what a snapshot shows.

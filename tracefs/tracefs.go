@@ -23,6 +23,9 @@ import (
 
 const magic = 0x74726163 // TRACEFS_MAGIC of linux/magic.h
 
+// ErrUnsupported is wrapped by errors that say that this kernel, or these privileges, give no tracing file system.
+var ErrUnsupported = errors.New("the tracing file system cannot be used here")
+
 // FS is an open directory of the tracing file system.
 type FS struct {
 	root   *os.Root
@@ -47,11 +50,16 @@ func Open(root string) (*FS, error) {
 	}
 	r, err := mountDetached("tracefs")
 	if err != nil {
-		return nil, fmt.Errorf("tracefs is not mounted where this process may read it, and it may not mount it for itself (%w): "+
-			"mount it with: mount -t tracefs tracefs /sys/kernel/tracing, into a container too", err)
+		return nil, unsupported{fmt.Errorf("tracefs is not mounted where this process may read it, and it may not mount it for itself (%w): "+
+			"mount it with: mount -t tracefs tracefs /sys/kernel/tracing, into a container too", err)}
 	}
 	return &FS{r, root}, nil
 }
+
+// unsupported is ErrUnsupported in words of its own.
+type unsupported struct{ error }
+
+func (u unsupported) Unwrap() []error { return []error{u.error, ErrUnsupported} }
 
 // candidates are the usual places, then all mounts.
 func candidates(root string) []string {

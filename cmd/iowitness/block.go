@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -22,35 +21,35 @@ import (
 
 // blockCmd tells of block requests, one by one or in sum, live or from a recording.
 type blockCmd struct {
-	For      length        `help:"Watch for this long, then end." placeholder:"10s"`
+	For      time.Duration `type:"length" help:"Watch for this long, then end." placeholder:"10s"`
 	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
 	Victim   string        `help:"Tell who had the device while requests of this process were slow, with --summary: its pid, or its threads' name." placeholder:"PID|NAME"`
 	Slow     time.Duration `help:"Which of the victim's requests are slow; by default the slowest tenth." placeholder:"10ms"`
 	Repeats  bool          `help:"Tell who uses the same blocks again and again, too; with --summary."`
 	Import   *string       `help:"Analyse a recording instead: files of blktrace (their common name, one of them, their directory, or one that blkparse merged), or the text of perf script; - is standard input." placeholder:"FILE"`
-	Interval length        `help:"Width of a column of the heat map." default:"1s"`
+	Interval time.Duration `type:"interval" help:"Width of a column of the heat map." default:"1s"`
 
 	Device   *string       `help:"Only requests of this disk or partition." placeholder:"NAME"`
 	Pid      []uint32      `help:"Only requests for these processes."`
 	Comm     string        `help:"Only requests for threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only requests charged to this cgroup or one below." placeholder:"PATH"`
 	Op       []string      `help:"Only these operations: read, write, flush, discard, other." placeholder:"OP"`
-	Min      time.Duration `help:"Only requests that took at least this long." placeholder:"1ms"`
-	MinBytes uint64        `help:"Only requests of at least so many bytes." placeholder:"N"`
-	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." enum:"all,rq,bio" default:"all"`
+	Min      time.Duration `aliases:"min-latency" help:"Only requests that took at least this long." placeholder:"1ms"`
+	MinBytes uint64        `type:"size" help:"Only requests of at least so many bytes." placeholder:"4K"`
+	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." default:"all" placeholder:"LAYER"`
 
 	Columns []string `help:"Show these fields too; see: iowitness fields." placeholder:"FIELD"`
 	Wide    bool     `help:"Show all fields."`
-	Top     int      `help:"Rows of each list of the summary (0: all)." default:"10" placeholder:"N"`
+	Top     int      `type:"rows" help:"Rows of each list of the summary (0: all)." default:"10" placeholder:"N"`
 	Csv     bool     `help:"Print comma-separated values." xor:"form"`
 	Json    bool     `help:"Print JSON: an object a line, or with --summary one document." xor:"form"`
 	Schema  bool     `help:"Print the JSON schema of what --json prints, and watch nothing."`
 	Output  string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
-	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two, by default 8192." default:"8192"`
-	MaxRate     uint32        `help:"Lines a second for each CPU at most, by default 20,000; those beyond are counted." default:"20000" placeholder:"N"`
-	MaxCost     float64       `help:"Percent of one CPU that witnessing may cost before only one in some requests is listed, then it detaches; 0: no limit." default:"25" placeholder:"PERCENT"`
+	Buffer      uint32        `type:"buffer" help:"KiB of the ring between kernel and program, a power of two, by default 8192." default:"8192"`
+	MaxRate     uint32        `type:"count" help:"Lines a second for each CPU at most, by default 20,000; those beyond are counted." default:"20000" placeholder:"N"`
+	MaxCost     float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before only one in some requests is listed, then it detaches; 0: no limit." default:"25" placeholder:"PERCENT"`
 	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via         string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
@@ -64,18 +63,7 @@ type blockCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *blockCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--min": c.Min, "--max-time": c.MaxTime, "--slow": c.Slow} {
-		if d < 0 {
-			return fmt.Errorf("%s is negative", name)
-		}
-	}
 	switch {
-	case c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0:
-		return fmt.Errorf("--buffer: %d is no power of two from 4 KiB on", c.Buffer)
-	case !isCost(c.MaxCost):
-		return errors.New("--max-cost is negative")
-	case c.MaxRate == 0:
-		return errors.New("--max-rate is 0")
 	case c.Heatmap && !c.Summary:
 		return errors.New("--heatmap goes with --summary")
 	case c.Victim != "" && !c.Summary:
@@ -94,8 +82,9 @@ func (c *blockCmd) Validate() error {
 		return errors.New("--import names no file")
 	case c.Device != nil && *c.Device == "":
 		return errors.New("--device names no device")
-	case c.Top < 0:
-		return errors.New("--top is negative")
+	}
+	if err := oneOf("--layer", c.Layer, "all", "rq", "bio"); err != nil {
+		return err
 	}
 	if c.Via != "" {
 		var err error
@@ -118,15 +107,11 @@ func (c *blockCmd) parseOps() error {
 	}
 	c.kinds = map[event.OpKind]bool{}
 	for _, name := range c.Op {
-		known := false
-		for k := range event.OpKinds {
-			if k.String() == name {
-				c.kinds[k], known = true, true
-			}
+		kind, err := choose("--op: no operation", name, 0, event.OpKinds-1)
+		if err != nil {
+			return err
 		}
-		if !known {
-			return fmt.Errorf("--op: no operation %q: choose of read, write, flush, discard, other", name)
-		}
+		c.kinds[kind] = true
 	}
 	return nil
 }
@@ -150,7 +135,7 @@ func (c *blockCmd) Run(s *streams) error {
 	}
 	if c.Cgroup != "" {
 		if _, err := findCgroup("/", c.Cgroup); err != nil {
-			return usageError{err}
+			return err
 		}
 		c.within = cgroupWithin(c.Cgroup)
 	}
@@ -258,12 +243,4 @@ func (c *blockCmd) summary(sums *request.Collector, victim *request.Victim, repe
 		s.Victim = victim.Suffering(c.Victim)
 	}
 	return s
-}
-
-// writing says what an error of the output is about.
-func writing(err error) error {
-	if err == nil || errors.Is(err, io.EOF) {
-		return err
-	}
-	return fmt.Errorf("writing requests: %w", err)
 }

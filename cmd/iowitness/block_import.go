@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -34,16 +35,20 @@ func (c *blockCmd) runImport(s *streams) error {
 	if c.Cgroup != "" {
 		return usageError{errors.New("a recording does not know cgroups: --cgroup does not go with --import")}
 	}
-	reader, err := blktrace.Open(*c.Import)
-	if err != nil {
-		return err
-	}
 	out, err := openOutput(c.Output, false, s)
 	if err != nil {
-		reader.Close()
 		return err
 	}
 	defer out.Close()
+	end := newEnding(out, false)
+	defer end.close()
+	reader, err := blktrace.Open(*c.Import, blktrace.Options{Input: c.input(s, end), Ended: end.asked.Load})
+	switch {
+	case err != nil && end.asked.Load():
+		return end.early()
+	case err != nil:
+		return err
+	}
 	if c.Summary {
 		return c.importSummary(s, out, reader)
 	}
@@ -63,7 +68,21 @@ func (c *blockCmd) runImport(s *streams) error {
 		failed = lines.Flush()
 	}
 	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(importFoot(&counts), "; "))
-	return errors.Join(writing(failed), damage)
+	return errors.Join(reporting(failed), damage)
+}
+
+// input is standard input, which ends when the run is asked to: who writes there may never say anything again.
+func (c *blockCmd) input(s *streams, end *ending) io.Reader {
+	if *c.Import != "-" {
+		return nil
+	}
+	out, writer := io.Pipe()
+	end.call(func() { writer.Close() })
+	go func() {
+		_, err := io.Copy(writer, s.in)
+		writer.CloseWithError(err)
+	}()
+	return out
 }
 
 func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Reader) error {
@@ -98,7 +117,7 @@ func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Read
 	if damage != nil {
 		o.Notes = append(o.Notes, damage.Error())
 	}
-	return errors.Join(writing(c.writeSummary(out, c.summary(sums, victim, repeats, o), names)), damage)
+	return errors.Join(reporting(c.writeSummary(out, c.summary(sums, victim, repeats, o), names)), damage)
 }
 
 // importFoot tells in sentences what a recording holds and lacks.

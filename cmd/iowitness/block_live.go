@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -24,6 +25,7 @@ const orderSlack = 2 * time.Millisecond
 // requestSession is one run of the witness of requests.
 type requestSession struct {
 	c       *blockCmd
+	out     *os.File
 	witness *probe.Requests
 	names   *requestNames
 	lines   requestLines
@@ -44,19 +46,18 @@ type requestSession struct {
 
 // runLive witnesses until it is ended.
 func (c *blockCmd) runLive(s *streams) error {
-	out, err := openOutput(c.Output, false, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
+	return runSession(s, c.Output, false, func(out *os.File, _ *ending) (*requestSession, error) { return c.open(out) }, (*requestSession).run)
+}
+
+func (c *blockCmd) open(out *os.File) (*requestSession, error) {
 	base := newNames("/")
 	var address func(string) (uint64, bool)
 	if symbols, err := base.symbols(); err == nil {
 		address = symbols.Address
 	}
-	r := &requestSession{c: c, names: newRequestNames(base, "/"), order: request.Order{Slack: uint64(orderSlack)}}
-	r.charged, err = kernel.ChargesWriteback("/")
-	if err != nil {
+	r := &requestSession{c: c, out: out, names: newRequestNames(base, "/"), order: request.Order{Slack: uint64(orderSlack)}}
+	var err error
+	if r.charged, err = kernel.ChargesWriteback("/"); err != nil {
 		r.note(err.Error())
 	}
 	r.witness, err = probe.OpenRequests(probe.RequestOptions{
@@ -65,43 +66,44 @@ func (c *blockCmd) runLive(s *streams) error {
 		RingBytes: c.Buffer << 10, Budget: c.MaxRate, Silence: defaultSilent,
 		UnchargedWriteback: !r.charged, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Address: address,
 	})
-	if err != nil {
-		return explain(err)
-	}
-	defer r.witness.Close()
-	return r.run(s, out)
+	return r, err
 }
 
-func (r *requestSession) run(s *streams, out *os.File) error {
+func (r *requestSession) interrupt() { r.witness.Interrupt() }
+
+func (r *requestSession) close() error {
+	if r.guard != nil {
+		r.guard.meter.close()
+	}
+	return r.witness.Close()
+}
+
+func (r *requestSession) run(s *streams, end *ending) error {
 	c := r.c
 	if !c.Summary || c.Victim != "" || c.Repeats {
 		r.repeats = request.NewRepeats()
 	}
-	end := newEnding(out)
-	defer end.close()
-	end.call(r.witness.Interrupt)
 	r.opened = time.Now()
-	defer end.after(c.For.duration(), c.MaxTime)()
+	defer end.after(c.For, c.MaxTime)()
 	clock, err := clockNow()
 	if err != nil {
 		return err
 	}
 	if c.Summary {
 		r.sums = request.NewCollector(0, uint64(c.Interval))
-		if r.victim, err = c.newVictim(r.witness.GlobalPID); err != nil {
+		if r.victim, err = c.newVictim(r.livePID); err != nil {
 			return err
 		}
-	} else if r.lines, err = c.newLines(out, r.names, clock); err != nil {
+	} else if r.lines, err = c.newLines(r.out, r.names, clock); err != nil {
 		return usageError{err}
 	}
 	if err := r.witness.Start(); err != nil {
 		return err
 	}
-	if c.Summary || c.Json || c.Csv || !text.Inspect(out, os.Getenv).IsTerminal {
+	if c.Summary || c.Json || c.Csv || !text.Inspect(r.out, os.Getenv).IsTerminal {
 		end.announce(s.err, "block requests")
 	}
 	r.guard = newRequestGuard(r.witness, !c.Summary, c.MaxCost, r.names.base.facts.BPFStats == kernel.On)
-	defer r.guard.meter.close()
 	for r.failed == nil && !end.reached() && !r.guard.stopped {
 		if err := r.interval(end); err != nil {
 			return err
@@ -110,10 +112,19 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 	if err := r.witness.Detach(); err != nil {
 		return err
 	}
-	if err := r.finish(s, out); err != nil || !r.guard.stopped {
-		return err
+	err = r.finish(s, end)
+	if r.guard.stopped {
+		err = errors.Join(err, errTooCostly)
 	}
-	return errTooCostly
+	return err
+}
+
+// livePID is the kernel's number of a process that lives.
+func (r *requestSession) livePID(pid uint32) (uint32, error) {
+	if !alive(pid) {
+		return 0, &probe.PIDError{PID: pid}
+	}
+	return r.witness.GlobalPID(pid)
 }
 
 // clockNow relates the kernel side's instants to the time of day.
@@ -125,7 +136,7 @@ func clockNow() (request.Clock, error) {
 
 // interval takes requests for as long as a budget of lines lasts, a second, or of a column.
 func (r *requestSession) interval(end *ending) error {
-	for until := end.by(min(time.Second, r.c.Interval.duration())); r.failed == nil && !end.reached() && time.Now().Before(until); {
+	for until := end.by(min(time.Second, r.c.Interval)); r.failed == nil && !end.reached() && time.Now().Before(until); {
 		if err := r.gather(until); err != nil {
 			return err
 		}
@@ -229,7 +240,7 @@ func (r *requestSession) noteUncharged(requests uint64) {
 }
 
 // finish tells what is left, and what went missing.
-func (r *requestSession) finish(s *streams, out *os.File) error {
+func (r *requestSession) finish(s *streams, end *ending) error {
 	r.notes = append(r.notes, r.guard.said...)
 	if err := r.gather(time.Unix(1, 0)); err != nil {
 		return err
@@ -254,17 +265,18 @@ func (r *requestSession) finish(s *streams, out *os.File) error {
 	if r.sums == nil {
 		r.noteUncharged(r.free)
 		r.foot(s, counts, lost)
-		return writing(r.failed)
+		return reporting(r.failed)
 	}
 	if err := r.grow(); err != nil {
 		return err
 	}
 	r.noteUncharged(r.sums.Uncharged())
-	return writing(r.c.writeSummary(out, r.c.summary(r.sums, r.victim, r.repeats, request.Options{
+	summary := r.c.summary(r.sums, r.victim, r.repeats, request.Options{
 		Version: version(), Kernel: r.names.base.facts.Release, Start: r.opened, End: time.Now(), Wall: time.Since(r.opened), Top: r.c.Top,
 		Losses: request.Losses{Started: counts.Started - min(counts.Absorbed, counts.Started), Completed: counts.Completed, InFlight: counts.InFlight, Unmatched: counts.Unmatched, Wider: r.c.isFiltered()},
 		Notes:  append(append(r.notes, r.witness.Notes()...), lost...),
-	}), r.names))
+	})
+	return end.tell(func(out *os.File) error { return r.c.writeSummary(out, summary, r.names) })
 }
 
 // foot balances what a list has told. It goes where messages go: the list is for programs too.

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/identity"
 	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/spelling"
 )
 
 // requestNames gives names to what requests are told by.
@@ -124,29 +124,7 @@ func nearDevices(root, name string) string {
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
-	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(distance(a, name), distance(b, name)) })
-	return "; near: " + strings.Join(all[:min(3, len(all))], ", ")
-}
-
-// distance is how many letters must be changed, put in or left out to make a of b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return "; near: " + strings.Join(spelling.Sort(name, all)[:min(3, len(all))], ", ")
 }
 
 // cgroupWithin is a cgroup's path within its hierarchy, as it is told of requests.

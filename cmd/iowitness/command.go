@@ -41,13 +41,18 @@ type follower interface {
 }
 
 // startChild runs a command with our own streams, followed from its first instruction on.
-func startChild(witness follower, argv []string, io streams) (*child, error) {
+// From then on it is the command that signals are for.
+func startChild(witness follower, argv []string, io streams, end *ending) (*child, error) {
 	c := &child{cmd: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = io.in, io.out, io.err
 	c.usage.Command = argv
 	// From before it starts, so that none ends us and leaves it alone.
 	c.signals = make(chan os.Signal, 16)
 	signal.Notify(c.signals, passedOn...)
+	end.leave()
+	if end.asked.Load() {
+		return nil, end.early()
+	}
 	// The child inherits its place from the thread that makes it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -67,12 +72,6 @@ func startChild(witness follower, argv []string, io streams) (*child, error) {
 	return c, nil
 }
 
-// cannotRunError is a command that does not run, with the status a shell gives.
-type cannotRunError struct {
-	error
-	status int
-}
-
 func cannotRun(name string, err error) error {
 	if name == "" || errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return cannotRunError{fmt.Errorf("%q: command not found", name), exitNotFound}
@@ -82,14 +81,8 @@ func cannotRun(name string, err error) error {
 
 // ends makes a run end with the command, and gives what waits for its status.
 func (c *child) ends(end *ending) func() error {
-	go c.wait(func() {
-		end.asked.Store(true)
-		end.call(nil)
-	})
-	return func() error {
-		<-c.ended
-		return exitStatus(c.usage.ExitCode)
-	}
+	go c.wait(func() { end.ask(nil) })
+	return func() error { return c.outlive(nil) }
 }
 
 // wait waits for the end, passing on signals meanwhile, and then calls done.
@@ -144,8 +137,8 @@ func (c *child) measure() {
 	}
 }
 
-// outlive lets the command end by itself after we have failed, and says why we did.
+// outlive lets the command end by itself, also where we have failed: it gives its status, and says why we did.
 func (c *child) outlive(err error) error {
 	<-c.ended
-	return err
+	return errors.Join(err, exitStatus(c.usage.ExitCode))
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/iowitness/iowitness/failure"
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/probe"
+	"github.com/iowitness/iowitness/spelling"
 	"github.com/iowitness/iowitness/view/json"
 )
 
@@ -20,7 +22,7 @@ type errorsCmd struct {
 	Functions []string      `help:"Witness the returns of these functions, by name or pattern, instead of those that iowitness knows." placeholder:"PATTERN"`
 	Families  []string      `help:"Witness only these families of functions: exec, path, file, socket, mount, process." placeholder:"ID"`
 	Attach    time.Duration `help:"Attach to functions for no longer than this; the rest is left out, and told." name:"attach-for" default:"10s" placeholder:"10s"`
-	For       time.Duration `help:"Witness for this long." placeholder:"10s"`
+	For       time.Duration `type:"length" help:"Witness for this long." placeholder:"10s"`
 	Pid       []uint32      `help:"Only these processes."`
 	Comm      string        `help:"Only threads of this name." placeholder:"NAME"`
 	Cgroup    string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
@@ -28,36 +30,28 @@ type errorsCmd struct {
 	Schema    bool          `help:"Print the JSON schema, and witness nothing."`
 	Markdown  bool          `help:"Print the page that describes the document, and witness nothing." hidden:""`
 	Output    string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
-	MaxRate   uint32        `help:"Failed calls told one by one in a second, for each CPU; those beyond it are only counted." default:"1000" placeholder:"N"`
-	MaxCost   float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"10" placeholder:"PERCENT"`
+	MaxRate   uint32        `type:"count" help:"Failed calls told one by one in a second, for each CPU; those beyond it are only counted." default:"1000" placeholder:"N"`
+	MaxCost   float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"10" placeholder:"PERCENT"`
 	MaxTime   time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via       string        `help:"Witness functions only by this means: fexit, kprobe_multi or kretprobe; none: only system calls and signals." placeholder:"MEANS"`
 	Btf       string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
-	Buffer    uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"4096"`
+	Buffer    uint32        `type:"buffer" help:"KiB of the ring between kernel and program, a power of two." default:"4096"`
 
 	command  []string // after "--"
 	via      probe.Means
 	families []probe.Family
 }
 
-func (c *errorsCmd) take(command []string) { c.command = command }
+func (c *errorsCmd) take(command []string) error {
+	c.command = command
+	return nil
+}
 
 // noFunctions is the word for --via that has none witnessed.
 const noFunctions = "none"
 
 // Validate checks what the flags' types cannot say.
 func (c *errorsCmd) Validate() (err error) {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--max-time": c.MaxTime, "--attach-for": c.Attach} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
-	if !isCost(c.MaxCost) {
-		return errors.New("--max-cost: a cost is a number from 0 on")
-	}
-	if c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
-		return fmt.Errorf("--buffer: %d is no power of two from 4 to 1048576", c.Buffer)
-	}
 	if c.Via != "" && c.Via != noFunctions {
 		if c.via, err = probe.ParseCallMeans(c.Via); err != nil {
 			return fmt.Errorf("--via: %w", err)
@@ -85,7 +79,7 @@ func chooseFamilies(ids []string) ([]probe.Family, error) {
 	}
 	for _, id := range ids {
 		if !slices.Contains(known, id) {
-			return nil, fmt.Errorf("--families: %q is none of %s", id, strings.Join(known, ", "))
+			return nil, spelling.Unknown("--families: no family", id, known)
 		}
 	}
 	return chosen, nil
@@ -99,30 +93,14 @@ func (c *errorsCmd) Run(s *streams) error {
 	case c.Schema:
 		return writeTo(c.Output, s, json.WriteFailuresSchema)
 	}
-	find, targets, err := c.resolve()
-	if errors.Is(err, probe.ErrNoFunction) {
-		return usageError{err}
-	}
-	if err != nil {
-		return err
-	}
-	out, err := openOutput(c.Output, c.command != nil, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	end := newEnding(out)
-	defer end.close()
-	r := &errorsSession{flags: c, out: out, facts: kernel.Read("/")}
-	if err := r.open(find, targets, end); err != nil {
-		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-			return end.early()
+	return runSession(s, c.Output, c.command != nil, func(_ *os.File, end *ending) (*errorsSession, error) {
+		find, targets, err := c.resolve()
+		if err != nil {
+			return nil, err
 		}
-		return explain(err)
-	}
-	end.call(r.witness.Interrupt)
-	err = r.watch(s, end)
-	return errors.Join(err, r.close())
+		r := &errorsSession{flags: c, facts: kernel.Read("/")}
+		return r, r.open(find, targets, end)
+	}, (*errorsSession).watch)
 }
 
 // resolve finds the functions whose returns are witnessed.

@@ -25,7 +25,6 @@ type errorsSession struct {
 	collect failure.Collector
 	system  *system
 	guard   *sideGuard
-	out     *os.File
 	opened  time.Time
 	attach  time.Duration
 	notes   []string
@@ -56,6 +55,8 @@ func (r *errorsSession) open(find *probe.CallTargets, targets []*probe.CallTarge
 	return nil
 }
 
+func (r *errorsSession) interrupt() { r.witness.Interrupt() }
+
 func (r *errorsSession) close() error {
 	if r.guard != nil {
 		r.guard.meter.close()
@@ -79,28 +80,26 @@ func (r *errorsSession) watch(s *streams, end *ending) error {
 	}
 	for !end.reached() && !r.guard.stopped {
 		if err := r.second(end); err != nil {
-			return err
+			return errors.Join(err, ended())
 		}
 	}
+	r.notes = append(r.notes, end.ranLonger()...)
 	if err := errors.Join(r.witness.Pause(), r.witness.Drain(time.Unix(1, 0), r.collect.Add)); err != nil {
-		return err
+		return errors.Join(err, ended())
 	}
-	if err := r.tell(); err != nil {
-		return errors.Join(fmt.Errorf("writing the report: %w", err), ended())
-	}
+	err := end.tell(r.tell)
 	if r.guard.stopped {
-		return errors.Join(errTooCostly, ended())
+		err = errors.Join(err, errTooCostly)
 	}
-	return ended()
+	return errors.Join(err, ended())
 }
 
 // startCommand runs the command, and ends with it. One that cannot be run has failed by a
 // system call, which is what is asked for: it is told too.
 func (r *errorsSession) startCommand(s *streams, end *ending) (ended func() error) {
-	c, err := startChild(r.witness, r.flags.command, *s)
+	c, err := startChild(r.witness, r.flags.command, *s, end)
 	if err != nil {
-		end.asked.Store(true)
-		end.call(nil)
+		end.ask(nil)
 		return func() error { return err }
 	}
 	return c.ends(end)
@@ -131,16 +130,16 @@ func (r *errorsSession) functions() (n int) {
 	return n
 }
 
-func (r *errorsSession) tell() error {
+func (r *errorsSession) tell(out *os.File) error {
 	report, err := r.report()
 	if err != nil {
 		return err
 	}
 	if r.flags.Json {
-		return json.WriteFailures(r.out, report)
+		return json.WriteFailures(out, report)
 	}
-	terminal := text.Inspect(r.out, os.Getenv)
-	return text.Failures(r.out, report, terminal.Apply(text.Options{}))
+	terminal := text.Inspect(out, os.Getenv)
+	return text.Failures(out, report, terminal.Apply(text.Options{}))
 }
 
 func (r *errorsSession) report() (*failure.Report, error) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -37,8 +38,8 @@ type cli struct {
 
 // watchCmd is the main job.
 type watchCmd struct {
-	For      length `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval length `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 
 	By     []string      `help:"Group by: ${keys} (one or more)." placeholder:"process"`
 	Pid    []uint32      `help:"Only these processes."`
@@ -47,25 +48,26 @@ type watchCmd struct {
 	User   []string      `help:"Only processes of these users." placeholder:"NAME"`
 	Cause  []string      `help:"Only waits of these causes; see: iowitness causes." placeholder:"ID"`
 	Min    time.Duration `help:"Leave out waits that are shorter." placeholder:"1ms"`
-	Top    int           `help:"Show this many rows (0: all)." default:"-1" placeholder:"N"`
+	Top    *int          `type:"rows" help:"Show this many rows (0: all)." placeholder:"N"`
 
 	Stacks    bool     `help:"Show the kernel stacks behind each row."`
 	Histogram bool     `help:"Show a histogram of each row's waits."`
 	Columns   []string `help:"Show these fields too, such as exe and cwd; see: iowitness fields." placeholder:"FIELD"`
 	Json      bool     `help:"Print JSON: one document for each interval."`
+	Schema    bool     `help:"Print the JSON schema of the documents, and watch nothing."`
 	Output    string   `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
-	Duty    string        `help:"Witness only for some of the time: on for the first of every second." placeholder:"1s/5s"`
-	Ratio   uint32        `help:"Measure only one in this many waits at all." default:"1" placeholder:"N"`
-	MaxCost float64       `help:"Percent of one CPU that witnessing may cost before it sheds detail, then samples, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	Duty    duty          `type:"duty" help:"Witness only for some of the time: on for the first of every second." placeholder:"1s/5s"`
+	Ratio   uint32        `type:"ratio" help:"Measure only one in this many waits at all." default:"1" placeholder:"1/16"`
+	MaxCost float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it sheds detail, then samples, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
 	MaxTime time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 
 	Via         string        `help:"Witness only by this means: ${means}." placeholder:"MEANS"`
 	Module      string        `help:"File of the kernel module, for --via kmod; default: where kmod build puts it." placeholder:"FILE"`
 	Functions   []string      `help:"Of the functions by whose entry and return waits are seen, where it is done so, only these." placeholder:"NAME"`
-	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
-	Sample      uint32        `help:"Of the shorter waits, take one stack in this many; default 64, of a command's 16." placeholder:"N"`
-	Buffer      uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
+	Slow        time.Duration `type:"length" help:"Take the stack of each wait this long." default:"1ms"`
+	Sample      uint32        `type:"ratio" help:"Of the shorter waits, take one stack in this many; default 1/64, of a command's 1/16." placeholder:"1/64"`
+	Buffer      uint32        `type:"buffer" help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
 	Polls       uint32        `help:"Polls of /proc a second, where no probe may be used (taskstats)." default:"20"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	IncludeSelf bool          `help:"Also show iowitness's own waits."`
@@ -74,10 +76,15 @@ type watchCmd struct {
 	by      []snapshot.Key
 	causes  []blame.Cause
 	via     probe.Means
-	duty    duty
 }
 
-func (c *watchCmd) take(command []string) { c.command = command }
+func (c *watchCmd) take(command []string) error {
+	c.command = command
+	if c.Duty.every > 0 {
+		return errors.New("--duty: a command is witnessed all of its time")
+	}
+	return nil
+}
 
 // helpShown stands for the end of the program that kong asks for after a help text.
 type helpShown struct{}
@@ -85,22 +92,22 @@ type helpShown struct{}
 func (helpShown) Error() string { return "help shown" }
 
 func kongOptions(s streams) []kong.Option {
-	return []kong.Option{
+	return append(quantities(),
 		kong.Name("iowitness"),
-		kong.Description("Shows who waits for I/O, for how long, on what, and why.\n\n" +
-			"  iowitness                    live table\n" +
-			"  iowitness --for 10s          one report\n" +
-			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n" +
-			"  iowitness fs /mnt            what reads, writes and fsyncs there take\n" +
-			"  iowitness cpu --for 10s      where the CPU goes; offcpu: where it is waited, runq: for it\n" +
-			"  iowitness doctor             which means work here, and why others do not\n" +
-			"  iowitness causes             list the causes of waiting\n" +
+		kong.Description("Shows who waits for I/O, for how long, on what, and why.\n\n"+
+			"  iowitness                    live table\n"+
+			"  iowitness --for 10s          one report\n"+
+			"  iowitness -- COMMAND ARG…    run a command and tell what it waited for\n"+
+			"  iowitness fs /mnt            what reads, writes and fsyncs there take\n"+
+			"  iowitness cpu --for 10s      where the CPU goes; offcpu: where it is waited, runq: for it\n"+
+			"  iowitness doctor             which means work here, and why others do not\n"+
+			"  iowitness causes             list the causes of waiting\n"+
 			"  iowitness fields             describe the output; --schema: of --json"),
 		kong.Writers(s.out, s.err),
 		kong.Exit(func(int) { panic(helpShown{}) }),
 		kong.Vars{"means": probe.MeansNames(), "keys": strings.Join(snapshot.KeyNames(), ", ")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-	}
+	)
 }
 
 // release is set by the build.
@@ -120,28 +127,8 @@ func version() string {
 
 // Validate checks what the flags' types cannot say, and reads names.
 func (c *watchCmd) Validate() error {
-	for name, d := range map[string]time.Duration{"--min": c.Min, "--slow": c.Slow, "--max-time": c.MaxTime} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
-	if c.Slow == 0 {
-		return fmt.Errorf("--slow: must be more than 0")
-	}
-	if c.Interval != 0 && c.Interval.duration() < 10*time.Millisecond {
-		return fmt.Errorf("--interval: must be at least 10ms")
-	}
-	if c.Top < -1 {
-		return fmt.Errorf("--top: a number of rows cannot be negative")
-	}
-	if !isCost(c.MaxCost) {
-		return fmt.Errorf("--max-cost: a cost is a number from 0 on")
-	}
-	if c.Ratio == 0 {
-		return fmt.Errorf("--ratio: must be 1 or more")
-	}
-	if c.Duty != "" && (c.Interval != 0 || c.command != nil) {
-		return fmt.Errorf("--duty: each cycle is an interval of its own, so it goes neither with --interval nor with a command")
+	if c.Duty.every > 0 && c.Interval != 0 {
+		return errors.New("--duty: each cycle is an interval of its own, so it does not go with --interval")
 	}
 	for _, name := range c.Functions {
 		if err := probe.CheckFunction(name); err != nil {
@@ -151,18 +138,13 @@ func (c *watchCmd) Validate() error {
 	if c.Polls < 1 || c.Polls > 1000 {
 		return fmt.Errorf("--polls: must be from 1 to 1000")
 	}
-	if c.Buffer < 64 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
-		return fmt.Errorf("--buffer: must be a power of two, from 64 (KiB) on")
+	if c.Buffer < 64 {
+		return fmt.Errorf("--buffer: must be a power of two from 64K on")
 	}
 	return c.parseNames()
 }
 
 func (c *watchCmd) parseNames() (err error) {
-	if c.Duty != "" {
-		if c.duty, err = parseDuty(c.Duty); err != nil {
-			return fmt.Errorf("--duty: %w", err)
-		}
-	}
 	for _, name := range c.By {
 		key, err := snapshot.ParseKey(name)
 		if err != nil {

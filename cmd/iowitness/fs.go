@@ -18,16 +18,16 @@ type fsCmd struct {
 	Paths   []string `arg:"" optional:"" help:"Only the file systems on which these are: mount points, or any file or directory."`
 	Compare bool     `help:"Set two file systems side by side: the first is A, the second B."`
 
-	For      length        `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval length        `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
-	Top      int           `help:"Show this many rows of files and processes (0: all)." default:"-1" placeholder:"N"`
+	Top      *int          `type:"rows" help:"Show this many rows of files and processes (0: all)." placeholder:"N"`
 	Json     bool          `help:"Print JSON: one document for each interval."`
 	Schema   bool          `help:"Print the JSON schema of the documents, and watch nothing."`
 	Markdown bool          `help:"Print the page that describes the documents, and watch nothing." hidden:""`
 	Output   string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
-	MaxCost  float64       `help:"Percent of one CPU that witnessing may cost before it leaves out causes, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxCost  float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it leaves out causes, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
 	MaxTime  time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via      string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 	Btf      string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
@@ -37,19 +37,7 @@ type fsCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *fsCmd) Validate() (err error) {
-	for name, d := range map[string]time.Duration{"--max-time": c.MaxTime} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
-	switch {
-	case c.Interval != 0 && c.Interval.duration() < 10*time.Millisecond:
-		return errors.New("--interval: must be at least 10ms")
-	case c.Top < -1:
-		return errors.New("--top: a number of rows cannot be negative")
-	case !isCost(c.MaxCost):
-		return errors.New("--max-cost: a cost is a number from 0 on")
-	case c.Compare && len(c.Paths) != 2:
+	if c.Compare && len(c.Paths) != 2 {
 		return fmt.Errorf("--compare: give two mount points, not %d", len(c.Paths))
 	}
 	if c.Via != "" {
@@ -75,34 +63,16 @@ func (c *fsCmd) Run(s *streams) error {
 	if c.Compare && mounts.asked[0].Dev == mounts.asked[1].Dev {
 		return usageError{fmt.Errorf("%q and %q are on the same file system: there is nothing to compare", c.Paths[0], c.Paths[1])}
 	}
-	out, err := openOutput(c.Output, false, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	end := newEnding(out)
-	defer end.close()
-	session, err := c.openSession(mounts)
-	if err != nil {
-		return explain(err)
-	}
-	if end.asked.Load() {
-		return errors.Join(end.early(), session.close())
-	}
-	end.call(session.fs.Interrupt)
-	return errors.Join(c.watch(session, c.newView(out), end, s.err), session.close())
-}
-
-func (c *fsCmd) interval() time.Duration {
-	if c.Interval > 0 {
-		return c.Interval.duration()
-	}
-	return defaultInterval
+	var view fsView
+	return runSession(s, c.Output, false, func(out *os.File, _ *ending) (*fsSession, error) {
+		view = c.newView(out)
+		return c.openSession(mounts)
+	}, func(session *fsSession, s *streams, end *ending) error { return c.watch(session, view, end, s.err) })
 }
 
 // watch closes interval after interval, shows each in the live view, and all together at the end.
 func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File) error {
-	defer end.after(c.For.duration(), c.MaxTime)()
+	defer end.after(c.For, c.MaxTime)()
 	if err := s.start(); err != nil {
 		return err
 	}
@@ -110,8 +80,9 @@ func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File)
 		end.announce(messages, "calls to file systems")
 	}
 	all := filesystem.NewAccumulator(s.names)
+	var failed error
 	for begin := s.opened; !end.reached() && !s.guard.stopped; {
-		for until := end.by(c.interval()); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
+		for until := end.by(intervalOf(c.Interval)); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return err
 			}
@@ -127,15 +98,13 @@ func (c *fsCmd) watch(s *fsSession, view fsView, end *ending, messages *os.File)
 		}
 		one := filesystem.NewAccumulator(s.names)
 		one.Add(iv)
-		if err := view.show(s.report(one)); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+		if failed = reporting(view.show(s.report(one))); failed != nil {
+			break
 		}
 	}
-	if err := view.end(s.report(all)); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
+	err := errors.Join(failed, end.tell(func(out *os.File) error { return c.newView(out).end(s.report(all)) }))
 	if s.guard.stopped {
-		return errTooCostly
+		err = errors.Join(err, errTooCostly)
 	}
-	return nil
+	return err
 }

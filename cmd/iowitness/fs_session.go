@@ -51,14 +51,7 @@ func (c *fsCmd) scope() string {
 }
 
 func (c *fsCmd) reportOptions() filesystem.Options {
-	o := filesystem.Options{Top: c.Top, Compare: c.Compare}
-	if c.Top < 0 {
-		o.Top = reportRows
-		if c.Json {
-			o.Top = 0
-		}
-	}
-	return o
+	return filesystem.Options{Top: rowsOf(c.Top, c.Json), Compare: c.Compare}
 }
 
 func (s *fsSession) start() error {
@@ -67,6 +60,8 @@ func (s *fsSession) start() error {
 	s.guard = newFSGuard(s.fs, s.maxCost, s.names.facts.BPFStats == kernel.On)
 	return s.fs.Start()
 }
+
+func (s *fsSession) interrupt() { s.fs.Interrupt() }
 
 func (s *fsSession) close() error {
 	if s.guard != nil {

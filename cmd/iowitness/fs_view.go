@@ -3,7 +3,7 @@
 package main
 
 import (
-	"io"
+	"errors"
 	"os"
 
 	"github.com/iowitness/iowitness/filesystem"
@@ -29,14 +29,12 @@ func (c *fsCmd) newView(out *os.File) fsView {
 	}
 	terminal := text.Inspect(out, os.Getenv)
 	report := func(r *filesystem.Report) error { return text.Filesystem(out, r, terminal.Apply(text.Options{})) }
-	if !terminal.IsTerminal || c.For > 0 {
+	switch {
+	case c.For > 0 && c.Interval == 0, !terminal.IsTerminal && c.Interval == 0:
 		return fsView{end: report}
+	case !terminal.IsTerminal:
+		return fsView{true, func(r *filesystem.Report) error { return errors.Join(report(r), blankLine(out)) }, report}
 	}
 	live := text.NewLive(out, terminal, text.Options{})
-	return fsView{true, live.PaintFilesystem, func(r *filesystem.Report) error {
-		if _, err := io.WriteString(out, "\n"); err != nil {
-			return err
-		}
-		return report(r)
-	}}
+	return fsView{true, live.PaintFilesystem, func(r *filesystem.Report) error { return errors.Join(blankLine(out), report(r)) }}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,47 +24,35 @@ type callFlags struct {
 	Slower   time.Duration `help:"Print single calls that took at least this long." placeholder:"10ms"`
 	Print    []string      `help:"Print single calls with these fields; default: all arguments. May be given more than once." placeholder:"FIELD" sep:"none"`
 	Stacks   bool          `help:"Print the stack of each single call." negatable:""`
-	MaxRate  uint32        `help:"Single calls printed in a second, for each CPU; those beyond it are counted." default:"1000" placeholder:"N"`
-	Sample   string        `help:"Measure one call in so many, chosen at random." default:"1/1" placeholder:"1/100"`
-	For      time.Duration `help:"Witness for this long." placeholder:"10s"`
+	MaxRate  uint32        `type:"count" help:"Single calls printed in a second, for each CPU; those beyond it are counted." default:"1000" placeholder:"20K"`
+	Sample   uint32        `type:"ratio" help:"Measure one call in so many, chosen at random." default:"1/1" placeholder:"1/100"`
+	For      time.Duration `type:"length" help:"Witness for this long." placeholder:"10s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
 	Json     bool          `help:"Print JSON."`
 	Schema   bool          `help:"Print the JSON schema, and witness nothing."`
 	Output   string        `short:"o" help:"Write to this file instead." placeholder:"FILE"`
-	MaxCost  float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then samples, then detaches; 0: no limit." default:"10" placeholder:"PERCENT"`
+	MaxCost  float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then samples, then detaches; 0: no limit." default:"10" placeholder:"PERCENT"`
 	MaxTime  time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Via      string        `help:"Witness only by this means: fexit, kprobe_multi, kretprobe or tracefs." placeholder:"MEANS"`
 	Btf      string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
-	Buffer   uint32        `help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
+	Buffer   uint32        `type:"buffer" help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
 	MaxDepth int           `help:"Calls of a function that may be under way at once, where return probes keep a pool for them; 0: by the number of CPUs." name:"max-active" placeholder:"N"`
 
 	IncludeSelf bool `help:"Also calls that iowitness itself makes."`
 
 	command []string // after "--"
 	via     probe.Means
-	ratio   uint32
 }
 
-func (c *callFlags) take(command []string) { c.command = command }
+func (c *callFlags) take(command []string) error {
+	c.command = command
+	return nil
+}
 
 // check says what the flags' types cannot.
 func (c *callFlags) check() (err error) {
-	for name, d := range map[string]time.Duration{"--for": c.For, "--max-time": c.MaxTime, "--slower": c.Slower} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
-	if !isCost(c.MaxCost) {
-		return errors.New("--max-cost: a cost is a number from 0 on")
-	}
-	if c.Buffer < 4 || c.Buffer&(c.Buffer-1) != 0 || c.Buffer > 1<<20 {
-		return fmt.Errorf("--buffer: %d is no power of two from 4 to 1048576", c.Buffer)
-	}
-	if c.ratio, err = parseRatio(c.Sample); err != nil {
-		return fmt.Errorf("--sample: %w", err)
-	}
 	if c.Via != "" {
 		if c.via, err = probe.ParseCallMeans(c.Via); err != nil {
 			return fmt.Errorf("--via: %w", err)
@@ -74,27 +61,14 @@ func (c *callFlags) check() (err error) {
 	return nil
 }
 
-// parseRatio reads "1/100" or "100".
-func parseRatio(text string) (uint32, error) {
-	_, of, found := strings.Cut(text, "1/")
-	if !found {
-		of = text
-	}
-	n, err := strconv.ParseUint(of, 10, 32)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%q is no ratio: write it as 1/100", text)
-	}
-	return uint32(n), nil
-}
-
 // funcCmd counts and lists calls of functions.
 type funcCmd struct {
 	Functions []string `arg:"" optional:"" help:"Functions by name or pattern; 'ext4:*' are those of a module."`
 
 	By       []string      `help:"Sum up by these too: comm, pid, tid, cpu, cgroup, stack, ret, or any field of the call." placeholder:"KEY" sep:"none"`
 	Hist     bool          `help:"Show a histogram of each row's times."`
-	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
-	Top      int           `help:"Show this many rows (0: all)." default:"-1" placeholder:"N"`
+	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
+	Top      *int          `type:"rows" help:"Show this many rows (0: all)." placeholder:"N"`
 	Markdown bool          `help:"Print the page that describes the documents, and witness nothing." hidden:""`
 	callFlags
 }
@@ -106,10 +80,6 @@ func (c *funcCmd) Validate() error {
 		return nil
 	case len(c.Functions) == 0:
 		return errors.New("name a function, such as vfs_read or 'ext4_*'; iowitness list shows what there is")
-	case c.Interval != 0 && c.Interval < 10*time.Millisecond:
-		return errors.New("--interval: must be at least 10ms")
-	case c.Top < -1:
-		return errors.New("--top: a number of rows cannot be negative")
 	}
 	c.By = splitKeys(c.By)
 	return c.check()
@@ -150,7 +120,7 @@ func (c *funcCmd) Run(s *streams) error {
 		return writeTo(c.Output, s, json.WriteCallsSchema)
 	}
 	return c.run(s, &callPlan{patterns: c.Functions, by: c.By, sums: !c.lists(), lists: c.lists(), prints: c.Print, stacks: c.Stacks || c.Slower > 0}, &callViews{
-		hist: c.Hist, top: c.Top, interval: c.Interval,
+		hist: c.Hist, top: rowsOf(c.Top, c.Json), interval: c.Interval,
 	})
 }
 

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -54,35 +53,19 @@ type callSession struct {
 
 // run witnesses functions until it is told to end.
 func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
-	if err := p.resolve(c); err != nil {
-		if errors.Is(err, probe.ErrNoFunction) {
-			return usageError{err}
+	return runSession(s, c.Output, c.command != nil, func(out *os.File, end *ending) (*callSession, error) {
+		if err := p.resolve(c); err != nil {
+			return nil, err
 		}
-		return err
-	}
-	out, err := openOutput(c.Output, c.command != nil, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	end := newEnding(out)
-	defer end.close()
-	r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: lossesTold{}}
-	if err := r.open(end); err != nil {
-		if end.asked.Load() && errors.Is(err, probe.ErrCancelled) {
-			return end.early()
-		}
-		return explain(err)
-	}
-	end.call(r.witness.Interrupt)
-	err = r.watch(s, end)
-	return errors.Join(err, r.close())
+		r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: lossesTold{}}
+		return r, r.open(end)
+	}, (*callSession).watch)
 }
 
 func (r *callSession) open(end *ending) (err error) {
 	c, p := r.flags, r.plan
 	o := probe.CallOptions{
-		Sums: p.sums, Records: p.lists, Stacks: p.stacks, KeyWords: p.words, Budget: c.MaxRate, Ratio: c.ratio,
+		Sums: p.sums, Records: p.lists, Stacks: p.stacks, KeyWords: p.words, Budget: c.MaxRate, Ratio: c.Sample,
 		Inside: p.root != "", UsesComm: usesComm(c.Where, p.by, p.prints),
 		PIDs: c.Pid, Comm: c.Comm, Follow: c.command != nil, IncludeSelf: c.IncludeSelf, Silence: defaultSilent,
 		Via: c.via, MaxActive: c.MaxDepth, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
@@ -144,6 +127,8 @@ func (r *callSession) scopeWords() string {
 	return strings.Join(whose(c.Pid, c.Comm, c.Cgroup, c.command != nil), ", ")
 }
 
+func (r *callSession) interrupt() { r.witness.Interrupt() }
+
 func (r *callSession) close() error {
 	if r.guard != nil {
 		r.guard.meter.close()
@@ -154,7 +139,7 @@ func (r *callSession) close() error {
 // watch opens the gate, shows what comes, and tells at the end what was counted.
 func (r *callSession) watch(s *streams, end *ending) (err error) {
 	r.opened, r.system = time.Now(), newSystem("/")
-	r.guard = newCallGuard(r.witness, r.flags.ratio, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On || r.witness.Means() == probe.Tracefs)
+	r.guard = newCallGuard(r.witness, r.flags.Sample, r.flags.MaxCost, r.names.facts.BPFStats == kernel.On || r.witness.Means() == probe.Tracefs)
 	if r.clock, err = clockNow(); err != nil {
 		return err
 	}
@@ -173,37 +158,29 @@ func (r *callSession) watch(s *streams, end *ending) (err error) {
 		fmt.Fprintf(s.err, "iowitness: witnessing %d functions by %s; Ctrl-C ends it\n", len(r.plan.targets), r.witness.Means())
 	}
 	if r.plan.lists && !r.views.tree && !r.flags.Json {
-		if err := text.CallHeader(r.out, r.options); err != nil {
-			return err
-		}
+		r.failed = text.CallHeader(r.out, r.options)
 	}
 	live := r.live(terminal)
 	for begin := r.opened; r.failed == nil && !end.reached() && !r.guard.stopped; {
 		if err := r.second(end); err != nil {
-			return err
+			return errors.Join(err, ended())
 		}
 		if live != nil && (r.views.interval == 0 || time.Since(begin) >= r.views.interval) {
-			if err := live(begin); err != nil {
-				return fmt.Errorf("writing the report: %w", err)
-			}
+			r.failed = reporting(live(begin))
 			begin = time.Now()
 		}
 	}
-	if err := errors.Join(r.witness.Pause(), r.witness.Detach()); err != nil {
-		return err
-	}
-	if err := r.finish(s, terminal, live != nil && r.flags.Json); err != nil {
-		return err
-	}
+	r.notes = append(r.notes, end.ranLonger()...)
+	err = errors.Join(r.witness.Pause(), r.witness.Detach(), r.finish(s, end, live != nil && r.flags.Json))
 	if r.guard.stopped {
-		return errors.Join(errTooCostly, ended())
+		err = errors.Join(err, errTooCostly)
 	}
-	return ended()
+	return errors.Join(err, ended())
 }
 
 // startCommand runs the command, and ends with it.
 func (r *callSession) startCommand(s *streams, end *ending) (ended func() error, err error) {
-	c, err := startChild(r.witness, r.flags.command, *s)
+	c, err := startChild(r.witness, r.flags.command, *s, end)
 	if err != nil {
 		return nil, err
 	}
@@ -320,16 +297,19 @@ func (r *callSession) live(terminal text.Terminal) func(time.Time) error {
 	switch {
 	case !r.plan.sums:
 		return nil
-	case r.flags.Json && (r.flags.For == 0 && r.flags.command == nil || r.views.interval > 0):
+	case !r.isLive(), !r.flags.Json && !terminal.IsTerminal && r.views.interval == 0:
+		return nil
+	case r.flags.Json || !terminal.IsTerminal:
 		return func(begin time.Time) error {
 			report, err := r.report(begin, true)
 			if err != nil {
 				return err
 			}
-			return json.WriteCalls(r.out, report)
+			if err := r.tell(r.out, report); err != nil || r.flags.Json {
+				return err
+			}
+			return blankLine(r.out)
 		}
-	case r.flags.Json || !terminal.IsTerminal || r.flags.For > 0 || r.flags.command != nil:
-		return nil
 	}
 	screen := text.NewLive(r.out, terminal, r.options)
 	return func(time.Time) error {
@@ -353,12 +333,6 @@ func (r *callSession) report(begin time.Time, interval bool) (*call.Report, erro
 		r.before = sums
 	}
 	o := call.Options{Functions: r.plan.all, Keys: r.plan.keys, Names: r, Top: r.views.top}
-	if o.Top < 0 {
-		o.Top = reportRows
-		if r.flags.Json {
-			o.Top = 0
-		}
-	}
 	report := call.Build(shown, o)
 	balances, err := r.witness.Balances()
 	if err != nil {
@@ -396,7 +370,7 @@ func (r *callSession) lost(interval bool) ([]snapshot.Loss, error) {
 }
 
 // finish tells what is left, and what went missing.
-func (r *callSession) finish(s *streams, terminal text.Terminal, told bool) error {
+func (r *callSession) finish(s *streams, end *ending, told bool) error {
 	if err := r.witness.Drain(time.Unix(1, 0), r.take); err != nil {
 		return err
 	}
@@ -410,15 +384,26 @@ func (r *callSession) finish(s *streams, terminal text.Terminal, told bool) erro
 	if err != nil {
 		return err
 	}
+	return errors.Join(r.failed, end.tell(func(out *os.File) error { return r.tell(out, report) }))
+}
+
+// tell writes a report of sums.
+func (r *callSession) tell(out *os.File, report *call.Report) error {
 	if r.flags.Json {
-		return json.WriteCalls(r.out, report)
+		return json.WriteCalls(out, report)
 	}
-	if terminal.IsTerminal && r.flags.For == 0 && r.flags.command == nil {
-		if _, err := io.WriteString(r.out, "\n"); err != nil {
+	terminal := text.Inspect(out, os.Getenv)
+	if terminal.IsTerminal && r.isLive() {
+		if err := blankLine(out); err != nil {
 			return err
 		}
 	}
-	return text.Calls(r.out, report, r.options)
+	return text.Calls(out, report, terminal.Apply(text.Options{Histogram: r.views.hist}))
+}
+
+// isLive says whether intervals are shown one by one.
+func (r *callSession) isLive() bool {
+	return r.flags.command == nil && (r.flags.For == 0 || r.views.interval > 0)
 }
 
 // foot tells of a list what it does not: it goes where messages go.
@@ -441,5 +426,5 @@ func (r *callSession) foot(s *streams) error {
 	}
 	parts = append(append(append(parts, r.witness.Notes()...), r.guard.said...), r.notes...)
 	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(parts, "; "))
-	return writing(r.failed)
+	return reporting(r.failed)
 }

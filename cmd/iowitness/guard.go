@@ -5,9 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/iowitness/iowitness/event"
@@ -22,13 +20,12 @@ const (
 )
 
 // guard keeps witnessing within its bounds: its cost, its share of the time, its
-// length. What it changes it says at once, in the report and in the log.
+// length. What it changes it says at once, in the report and on standard error.
 type guard struct {
 	session *session
 	meter   *meter
 	breaker probe.Breaker
 	asked   probe.Detail
-	log     *slog.Logger
 	said    []string // for the report
 
 	closed  time.Duration // of this interval
@@ -37,13 +34,10 @@ type guard struct {
 	stopped bool // by the breaker
 }
 
-// isCost says whether a number is a budget: not negative, and a number.
-func isCost(percent float64) bool { return percent >= 0 && percent <= 1e6 }
-
 func newGuard(s *session, o guardOptions, always bool) *guard {
 	g := &guard{
 		session: s, meter: newMeter("/", s.witness, always || s.witness.Facts().OwnMeter), breaker: probe.Breaker{Budget: o.maxCost},
-		asked: probe.Detail{Stacks: true, Ratio: max(o.ratio, 1)}, log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		asked: probe.Detail{Stacks: true, Ratio: max(o.ratio, 1)},
 	}
 	g.ratio = g.asked.Ratio
 	return g
@@ -55,32 +49,13 @@ type guardOptions struct {
 	ratio   uint32
 }
 
-// duty is a share of the time: on for some of every so much. The zero value is always on.
-type duty struct{ on, every time.Duration }
-
-func (d duty) set() bool { return d.every > d.on }
-
-// parseDuty reads a duty cycle such as "1s/5s".
-func parseDuty(text string) (d duty, err error) {
-	on, every, _ := strings.Cut(text, "/")
-	if d.on, err = time.ParseDuration(on); err == nil {
-		d.every, err = time.ParseDuration(every)
-	}
-	switch {
-	case err != nil:
-		return d, fmt.Errorf("%q is no duty cycle: write it as time on / cycle, such as 1s/5s", text)
-	case d.on < 10*time.Millisecond:
-		return d, fmt.Errorf("the time on must be at least 10ms, not %v", d.on)
-	case d.every < d.on:
-		return d, fmt.Errorf("the cycle of %v is shorter than the time on of %v", d.every, d.on)
-	}
-	return d, nil
-}
+// announce says at once, to whoever looks on, what the guard has done.
+func announce(words string) { fmt.Fprintf(os.Stderr, "iowitness: %s\n", words) }
 
 // announce says what has changed.
 func (g *guard) announce(words string) {
 	g.said = append(g.said, words)
-	g.log.Warn(words)
+	announce(words)
 }
 
 // tick sends the heartbeat and holds the cost to its budget.

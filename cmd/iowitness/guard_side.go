@@ -5,14 +5,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 
 	"github.com/iowitness/iowitness/probe"
 )
 
 // sideGuard holds the cost of witnessing anything but waits to a budget: first it
-// leaves out detail, then it detaches. What it does it says at once, in the report and in the log.
+// leaves out detail, then it detaches. What it does it says at once, in the report and on standard error.
 type sideGuard struct {
 	witness sideWitness
 	things  string // that are witnessed
@@ -21,7 +19,6 @@ type sideGuard struct {
 	shed    func(probe.Level) error // makes a level's detail the one in force
 	meter   *meter
 	breaker probe.Breaker
-	log     *slog.Logger
 	said    []string // for the report
 	stopped bool
 	ratio   uint32 // of calls, at most: one in so many was measured
@@ -37,7 +34,6 @@ func (g *sideGuard) open(budget float64, always bool) *sideGuard {
 	g.breaker.Budget = budget
 	g.meter = newMeter("/", g.witness, always)
 	g.meter.flat = true
-	g.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	return g
 }
 
@@ -117,7 +113,7 @@ func newErrorsGuard(w *probe.Calls, budget float64, always bool) *sideGuard {
 
 func (g *sideGuard) announce(words string) {
 	g.said = append(g.said, words)
-	g.log.Warn(words)
+	announce(words)
 }
 
 // stop ends witnessing for good, and says why; what was counted until now stays.

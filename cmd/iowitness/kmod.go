@@ -55,22 +55,15 @@ type kmodLoadCmd struct {
 	Processes uint32        `help:"Places in the table of processes; default 4096." placeholder:"N"`
 	Probes    []string      `help:"Further functions to probe, such as jbd2_log_wait_commit." placeholder:"NAME"`
 	Heartbeat time.Duration `help:"Do nothing unless a program reads at least this often." placeholder:"3s"`
-	Ratio     uint32        `help:"Take one wait in so many." placeholder:"N"`
-	Duty      string        `help:"Look for a part of the time only: time on / cycle." placeholder:"1s/5s"`
+	Ratio     uint32        `type:"ratio" help:"Take one wait in so many." placeholder:"1/16"`
+	Duty      duty          `type:"duty" help:"Look for a part of the time only: time on / cycle." placeholder:"1s/5s"`
 	Closed    bool          `help:"Do not look before the gate is opened."`
-
-	duty duty
 }
 
-// Validate reads the duty cycle.
-func (c *kmodLoadCmd) Validate() (err error) {
-	if c.Heartbeat < 0 || c.Heartbeat > 0 && c.Heartbeat < 100*time.Millisecond {
+// Validate checks what the flags' types cannot say.
+func (c *kmodLoadCmd) Validate() error {
+	if c.Heartbeat > 0 && c.Heartbeat < 100*time.Millisecond {
 		return fmt.Errorf("--heartbeat: must be at least 100ms")
-	}
-	if c.Duty != "" {
-		if c.duty, err = parseDuty(c.Duty); err != nil {
-			return fmt.Errorf("--duty: %w", err)
-		}
 	}
 	return nil
 }
@@ -86,7 +79,7 @@ func (c *kmodLoadCmd) Run() error {
 	}
 	return kmod.Load(c.File, kmod.Params{
 		MaxActive: c.MaxActive, Processes: c.Processes, Probes: c.Probes, Heartbeat: c.Heartbeat, Ratio: c.Ratio,
-		DutyOn: c.duty.on, DutyEvery: c.duty.every, GateClosed: c.Closed,
+		DutyOn: c.Duty.on, DutyEvery: c.Duty.every, GateClosed: c.Closed,
 	})
 }
 

@@ -3,10 +3,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 
 	"github.com/iowitness/iowitness/blame"
@@ -37,10 +35,13 @@ func (c *causesCmd) Run(s *streams) error {
 
 // fieldsCmd describes the output.
 type fieldsCmd struct {
-	Of     string `help:"What the output is of: waits, a request (a line of block I/O), or a summary of requests." enum:"waits,request,summary" default:"waits" placeholder:"WHAT"`
+	Of     string `help:"What the output is of: waits, a request (a line of block I/O), or a summary of requests." default:"waits" placeholder:"WHAT"`
 	Schema bool   `help:"The JSON schema of its documents, or of its lines."`
 	Output string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 }
+
+// Validate checks what the flags' types cannot say.
+func (c *fieldsCmd) Validate() error { return oneOf("--of", c.Of, "waits", "request", "summary") }
 
 // Run prints it.
 func (c *fieldsCmd) Run(s *streams) error { return writeTo(c.Output, s, c.writer()) }
@@ -56,19 +57,5 @@ func (c *fieldsCmd) writer() func(io.Writer) error {
 	case c.Of == "summary":
 		return json.WriteRequestsSchema
 	}
-	return func(w io.Writer) error {
-		_, err := w.Write(json.Schema())
-		return err
-	}
-}
-
-func writeTo(file string, s *streams, write func(io.Writer) error) error {
-	if file == "" {
-		return write(s.out)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
+	return json.WriteSchema
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -15,20 +14,6 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/iowitness/iowitness/kmod"
-	"github.com/iowitness/iowitness/probe"
-)
-
-// Exit codes; a command's own status is passed on as it is.
-const (
-	exitOK          = 0
-	exitError       = 1
-	exitUsage       = 2
-	exitUnsupported = 3
-	exitCannotRun   = 126
-	exitNotFound    = 127
-	exitSignal      = 128
 )
 
 // memoryLimit makes the garbage collector work harder from here on; it is no hard limit.
@@ -46,14 +31,6 @@ func main() {
 
 // streams are the files that a run reads and writes.
 type streams struct{ in, out, err *os.File }
-
-// usageError is a mistake in the call: exit status 2.
-type usageError struct{ error }
-
-// exitStatus ends the program with a command's status, of which nothing needs to be said.
-type exitStatus int
-
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // run is the whole program: it returns the exit status.
 func run(args []string, s streams) int {
@@ -74,12 +51,15 @@ func run(args []string, s streams) int {
 	if err := emptyValue(args); err != nil {
 		return fail(s.err, usageError{err})
 	}
-	ctx, err := parse(parser, args)
+	if err := unknownVerb(parser, args); err != nil {
+		return fail(s.err, usageError{err})
+	}
+	ctx, err := parse(parser, withNegatives(args))
 	if errors.As(err, new(helpShown)) {
 		return exitOK
 	}
 	if err != nil {
-		return fail(s.err, usageError{err})
+		return fail(s.err, usageError{withoutVerb(err)})
 	}
 	if flags.Version {
 		fmt.Fprintln(s.out, "iowitness", version())
@@ -90,7 +70,12 @@ func run(args []string, s streams) int {
 		if !ok {
 			return fail(s.err, usageError{fmt.Errorf("%s takes no command to run", ctx.Command())})
 		}
-		verb.take(command)
+		if len(command) == 0 {
+			return fail(s.err, usageError{errors.New("no command after --")})
+		}
+		if err := verb.take(command); err != nil {
+			return fail(s.err, usageError{err})
+		}
 	}
 	return fail(s.err, ctx.Run(&s))
 }
@@ -110,8 +95,8 @@ func emptyValue(args []string) error {
 	return nil
 }
 
-// commander is a verb that runs a command and witnesses it.
-type commander interface{ take(command []string) }
+// commander is a verb that runs a command and witnesses it. Its error says which flag does not go with that.
+type commander interface{ take(command []string) error }
 
 // parse turns kong's way of ending the program after a help text into an error.
 func parse(parser *kong.Kong, args []string) (ctx *kong.Context, err error) {
@@ -129,35 +114,6 @@ func splitCommand(args []string) (own, command []string) {
 		return args[:i], args[i+1:]
 	}
 	return args, nil
-}
-
-// fail says an error in one sentence and returns its exit status.
-func fail(w io.Writer, err error) int {
-	var status exitStatus
-	switch {
-	case err == nil, isClosedPipe(err):
-		return exitOK
-	case errors.As(err, &status):
-		return int(status)
-	}
-	fmt.Fprintf(w, "iowitness: %s\n", sentence(err))
-	var cannot cannotRunError
-	switch {
-	case errors.As(err, &cannot):
-		return cannot.status
-	case errors.As(err, new(usageError)):
-		return exitUsage
-	case errors.Is(err, probe.ErrUnsupported), errors.Is(err, probe.ErrFSUnsupported), errors.Is(err, probe.ErrCallsUnsupported), errors.Is(err, probe.ErrProfileUnsupported), errors.Is(err, kmod.ErrUnsupported):
-		return exitUnsupported
-	}
-	return exitError
-}
-
-func isClosedPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
-
-// sentence keeps an error on one line.
-func sentence(err error) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "\n", "; ")), " ")
 }
 
 // verbs list what there is beside the main job.

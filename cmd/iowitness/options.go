@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/iowitness/iowitness/identity"
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/probe"
 )
@@ -105,7 +106,7 @@ func findCgroup(root, path string) (probe.Cgroup, error) {
 			}, nil
 		}
 	}
-	return probe.Cgroup{}, fmt.Errorf("there is no cgroup %s", path)
+	return probe.Cgroup{}, usageError{fmt.Errorf("there is no cgroup %s", identity.Quote(path))}
 }
 
 // controllerOrder is the order in which v1 hierarchies are tried: the one in
@@ -151,14 +152,13 @@ func coarseReason(refused []string) string {
 }
 
 // explain adds to an error of the witness what this process lacks.
+// A function that is not there is a mistake in the call.
 func explain(err error) error {
-	unsupported := probe.ErrUnsupported
-	for _, other := range []error{probe.ErrFSUnsupported, probe.ErrProfileUnsupported, probe.ErrCallsUnsupported} {
-		if errors.Is(err, other) {
-			unsupported = other
-		}
+	if errors.Is(err, probe.ErrNoFunction) {
+		return usageError{err}
 	}
-	if !errors.Is(err, unsupported) {
+	unsupported := isUnsupported(err)
+	if unsupported == nil {
 		return err
 	}
 	rights := kernel.Capabilities("/")

@@ -18,12 +18,12 @@ import (
 
 // profileFlags are those of cpu, offcpu and runq alike.
 type profileFlags struct {
-	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
-	Interval time.Duration `help:"Length of an interval of the live view." placeholder:"1s"`
+	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
-	Top      int           `help:"Show this many rows of each table (0: all)." default:"-1" placeholder:"N"`
+	Top      *int          `type:"rows" help:"Show this many rows of each table (0: all)." placeholder:"N"`
 
 	Flame    string `help:"Write a flame graph of all that was seen to this file, .html or .svg." placeholder:"FILE"`
 	Folded   bool   `help:"Print folded stacks, for flame graph tools, in place of the report."`
@@ -33,7 +33,7 @@ type profileFlags struct {
 	Markdown bool   `help:"Print the page that describes the documents, and watch nothing." hidden:""`
 	Output   string `short:"o" help:"Write to this file instead." placeholder:"FILE"`
 
-	MaxCost     float64       `help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
+	MaxCost     float64       `type:"percent" help:"Percent of one CPU that witnessing may cost before it leaves out stacks, then detaches; 0: no limit." default:"5" placeholder:"PERCENT"`
 	MaxTime     time.Duration `help:"End by itself after this long, whatever happens." placeholder:"10m"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	IncludeSelf bool          `help:"Also show iowitness itself."`
@@ -41,7 +41,10 @@ type profileFlags struct {
 	command []string // after "--"
 }
 
-func (f *profileFlags) take(command []string) { f.command = command }
+func (f *profileFlags) take(command []string) error {
+	f.command = command
+	return nil
+}
 
 // writable makes a file that is to be written at the end, so that what hinders that is said at once.
 func writable(file string) error {
@@ -57,18 +60,7 @@ func writable(file string) error {
 
 // validate checks what the flags' types cannot say.
 func (f *profileFlags) validate() error {
-	for name, d := range map[string]time.Duration{"--for": f.For, "--interval": f.Interval, "--max-time": f.MaxTime} {
-		if d < 0 {
-			return fmt.Errorf("%s: a duration cannot be negative", name)
-		}
-	}
 	switch {
-	case f.Interval != 0 && f.Interval < 10*time.Millisecond:
-		return errors.New("--interval: must be at least 10ms")
-	case f.Top < -1:
-		return errors.New("--top: a number of rows cannot be negative")
-	case !isCost(f.MaxCost):
-		return errors.New("--max-cost: a cost is a number from 0 on")
 	case f.Folded && f.Json:
 		return errors.New("--folded and --json: choose one")
 	case f.Pprof == "-":
@@ -86,9 +78,6 @@ func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []
 	}
 	var scopes []string
 	if f.command != nil {
-		if len(f.command) == 0 {
-			return o, "", nil, usageError{errors.New("no command after --")}
-		}
 		scopes = append(scopes, fmt.Sprintf("the command %s and its children", f.command[0]))
 	}
 	if f.Cgroup != "" {
@@ -100,18 +89,11 @@ func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []
 	return o, strings.Join(scopes, ", "), cutName(f.Comm), nil
 }
 
-func (f *profileFlags) interval() time.Duration {
-	if f.Interval > 0 {
-		return f.Interval
-	}
-	return defaultInterval
-}
-
 // cpuCmd samples what runs.
 type cpuCmd struct {
 	profileFlags
 	Frequency  uint32 `short:"F" help:"Samples of each CPU a second, from 1 to 1000. Odd numbers do not keep step with what happens in round ones." default:"99" placeholder:"HZ"`
-	Event      string `help:"What samples come by: cpu-clock, a timer; or cycles, the CPU's own counter. Default: cycles where the CPU has it." enum:",cpu-clock,cycles" default:"" placeholder:"EVENT"`
+	Event      string `help:"What samples come by: cpu-clock, a timer; or cycles, the CPU's own counter. Default: cycles where the CPU has it." placeholder:"EVENT"`
 	KernelOnly bool   `help:"Take no stacks of programs."`
 }
 
@@ -119,6 +101,11 @@ type cpuCmd struct {
 func (c *cpuCmd) Validate() error {
 	if c.Frequency < 1 || c.Frequency > 1000 {
 		return fmt.Errorf("--frequency: must be from 1 to 1000 samples a second, not %d", c.Frequency)
+	}
+	if c.Event != "" {
+		if err := oneOf("--event", c.Event, "cpu-clock", "cycles"); err != nil {
+			return err
+		}
 	}
 	return c.validate()
 }
@@ -145,28 +132,18 @@ type offcpuCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *offcpuCmd) Validate() (err error) {
-	if c.Slower < 0 {
-		return errors.New("--slower: a duration cannot be negative")
-	}
 	c.states = 0
 	for _, name := range c.State {
-		state := slices.IndexFunc(offStates(), func(s event.OffState) bool { return s.String() == name })
-		if state < 0 {
-			return fmt.Errorf("--state: no state %q: choose from %v", name, offStates())
+		state, err := choose("--state: no state", name, event.OffSleeps, event.OffStates-1)
+		if err != nil {
+			return err
 		}
-		c.states |= 1 << offStates()[state]
+		c.states |= 1 << state
 	}
 	if c.via, err = parseVia(c.Via); err != nil {
 		return err
 	}
 	return c.validate()
-}
-
-func offStates() (states []event.OffState) {
-	for s := event.OffSleeps; s < event.OffStates; s++ {
-		states = append(states, s)
-	}
-	return states
 }
 
 func parseVia(id string) (probe.Means, error) {
@@ -190,7 +167,7 @@ func (c *offcpuCmd) Run(s *streams) error {
 // runqCmd tells waits for a CPU.
 type runqCmd struct {
 	profileFlags
-	Slower time.Duration `help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
+	Slower time.Duration `type:"length" help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
 	Via    string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
 
 	via probe.Means
@@ -198,9 +175,6 @@ type runqCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *runqCmd) Validate() (err error) {
-	if c.Slower <= 0 {
-		return errors.New("--slower: must be more than 0")
-	}
 	if c.via, err = parseVia(c.Via); err != nil {
 		return err
 	}
@@ -226,33 +200,24 @@ func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.
 		return err
 	}
 	more(&o)
-	out, err := openOutput(f.Output, f.command != nil, s)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	var end *ending
-	if f.command == nil {
-		end = newEnding(out)
-		defer end.close()
-	}
-	for _, file := range []string{f.Flame, f.Pprof} {
-		if err := writable(file); err != nil {
-			return err
+	var view profileView
+	return runSession(s, f.Output, f.command != nil, func(out *os.File, _ *ending) (*profileSession, error) {
+		for _, file := range []string{f.Flame, f.Pprof} {
+			if err := writable(file); err != nil {
+				return nil, err
+			}
 		}
-	}
-	session, err := openProfile(kind, o, f.MaxCost)
-	if err != nil {
-		return explain(err)
-	}
-	session.scope, session.notes = scope, notes
-	view := f.newView(out, session)
-	if f.command != nil {
-		return f.runCommand(s, session, view)
-	}
-	if end.asked.Load() {
-		return errors.Join(end.early(), session.close())
-	}
-	end.call(session.profile.Interrupt)
-	return errors.Join(f.watch(session, view, end), session.close())
+		session, err := openProfile(kind, o, f.MaxCost)
+		if err != nil {
+			return nil, err
+		}
+		session.scope, session.notes = scope, notes
+		view = f.newView(out, session)
+		return session, nil
+	}, func(session *profileSession, s *streams, end *ending) error {
+		if f.command != nil {
+			return f.follow(s, session, view, end)
+		}
+		return f.watch(session, view, end)
+	})
 }

@@ -4,8 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -60,6 +58,8 @@ func monotonic() uint64 {
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 	return uint64(now.Nano())
 }
+
+func (s *profileSession) interrupt() { s.profile.Interrupt() }
 
 func (s *profileSession) close() error {
 	if s.guard != nil {
@@ -177,16 +177,4 @@ func lostOf(lost []snapshot.Loss) (l profile.Lost) {
 		}
 	}
 	return l
-}
-
-// writeFile writes a file whole, or says why not.
-func writeFile(name string, write func(*os.File) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
 }

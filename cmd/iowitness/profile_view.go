@@ -3,7 +3,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +13,6 @@ import (
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/profile"
 	"github.com/iowitness/iowitness/scheduling"
-	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/view/flame"
 	"github.com/iowitness/iowitness/view/folded"
 	"github.com/iowitness/iowitness/view/json"
@@ -44,14 +43,14 @@ func (f *profileFlags) describe(s *streams, kind probe.ProfileKind) (done bool, 
 
 // newView chooses: JSON, folded stacks, the live view on a terminal, or one report.
 func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
-	v := profileView{options: scheduling.Options{Top: f.Top, Callers: callersShown}, show: func(*scheduling.Report) error { return nil }}
+	v := profileView{options: scheduling.Options{Top: rowsOf(f.Top, f.Json), Callers: callersShown}, show: func(*scheduling.Report) error { return nil }}
 	terminal := text.Inspect(out, os.Getenv)
 	report := func(r *scheduling.Report) error { return text.Scheduling(out, r, terminal.Apply(text.Options{})) }
-	live := f.command == nil && f.For == 0
+	live := f.command == nil && (f.For == 0 || f.Interval > 0)
 	switch {
 	case f.Json:
 		write := func(r *scheduling.Report) error { return json.WriteScheduling(out, r) }
-		v.each = f.command == nil && (f.For == 0 || f.Interval > 0)
+		v.each = live
 		if v.show = write; !v.each {
 			v.end = write
 		}
@@ -62,31 +61,24 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 	case live && terminal.IsTerminal:
 		painter := text.NewLive(out, terminal, text.Options{})
 		v.each, v.show = true, painter.PaintScheduling
-		v.end = func(r *scheduling.Report) error {
-			if _, err := io.WriteString(out, "\n"); err != nil {
-				return err
-			}
-			return report(r)
-		}
+		v.end = func(r *scheduling.Report) error { return errors.Join(blankLine(out), report(r)) }
+	case live && f.Interval > 0:
+		v.each, v.end = true, report
+		v.show = func(r *scheduling.Report) error { return errors.Join(report(r), blankLine(out)) }
 	default:
 		v.end = report
-	}
-	if f.Top < 0 {
-		v.options.Top = reportRows
-		if f.Json {
-			v.options.Top = 0
-		}
 	}
 	return v
 }
 
-// finish shows the report of the whole run, and writes the files that were asked for.
-func (f *profileFlags) finish(v profileView, r *scheduling.Report) error {
-	if v.end != nil {
-		if err := v.end(r); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+// finish shows the report of the whole run, and writes the files that were asked for: each, whatever becomes of the others.
+func (f *profileFlags) finish(s *profileSession, end *ending, r *scheduling.Report) error {
+	failed := end.tell(func(out *os.File) error {
+		if v := f.newView(out, s); v.end != nil {
+			return v.end(r)
 		}
-	}
+		return nil
+	})
 	title := "iowitness " + string(r.Kind)
 	if r.Scope != "" {
 		title += ": " + r.Scope
@@ -96,16 +88,14 @@ func (f *profileFlags) finish(v profileView, r *scheduling.Report) error {
 		if filepath.Ext(f.Flame) == ".svg" {
 			write = flame.WriteSVG
 		}
-		if err := writeFile(f.Flame, func(w *os.File) error {
+		failed = errors.Join(failed, writeFile(f.Flame, func(w *os.File) error {
 			return write(w, r.Profile, flame.Options{Title: title, Count: r.Kind == profile.CPU})
-		}); err != nil {
-			return err
-		}
+		}))
 	}
 	if f.Pprof != "" {
-		return writeFile(f.Pprof, func(w *os.File) error { return pprof.Write(w, r.Profile) })
+		failed = errors.Join(failed, writeFile(f.Pprof, func(w *os.File) error { return pprof.Write(w, r.Profile) }))
 	}
-	return nil
+	return failed
 }
 
 // watch closes interval after interval, shows each in the live view, and all together at the end.
@@ -115,9 +105,10 @@ func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) erro
 		return err
 	}
 	all := s.accumulator()
+	var failed error
 	begin := s.opened
 	for !end.reached() && !s.guard.stopped {
-		for until := end.by(f.interval()); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
+		for until := end.by(intervalOf(f.Interval)); !end.reached() && !s.guard.stopped && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
 				return err
 			}
@@ -140,43 +131,31 @@ func (f *profileFlags) watch(s *profileSession, v profileView, end *ending) erro
 		if err != nil {
 			return err
 		}
-		if err := v.show(r); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+		if failed = reporting(v.show(r)); failed != nil {
+			break
 		}
 	}
 	r, err := s.report(all, s.opened, begin, true, v.options)
 	if err != nil {
 		return err
 	}
-	if err := f.finish(v, r); err != nil {
-		return err
-	}
+	err = errors.Join(failed, f.finish(s, end, r))
 	if s.guard.stopped {
-		return errTooCostly
+		err = errors.Join(err, errTooCostly)
 	}
-	return nil
+	return err
 }
 
-// runCommand profiles a command from its start to its end, and then reports.
-func (f *profileFlags) runCommand(io *streams, s *profileSession, v profileView) error {
-	usage, err := f.follow(io, s, v)
-	if closed := s.close(); err == nil {
-		err = closed
+// follow profiles a command from its start to its end, and then reports.
+func (f *profileFlags) follow(io *streams, s *profileSession, v profileView, end *ending) error {
+	if err := s.start(); err != nil {
+		return err
 	}
+	child, err := startChild(s.profile, f.command, *io, end)
 	if err != nil {
 		return err
 	}
-	return exitStatus(usage.ExitCode)
-}
-
-func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*snapshot.Usage, error) {
-	if err := s.start(); err != nil {
-		return nil, err
-	}
-	child, err := startChild(s.profile, f.command, *io)
-	if err != nil {
-		return nil, err
-	}
+	defer end.after(f.For, f.MaxTime)()
 	var ended atomic.Bool
 	go child.wait(func() {
 		ended.Store(true)
@@ -185,29 +164,26 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView) (*s
 	all := s.accumulator()
 	begin := child.started
 	for last := false; !last; {
-		for until := time.Now().Add(f.interval()); !ended.Load() && time.Now().Before(until); {
+		for until := time.Now().Add(intervalOf(f.Interval)); !ended.Load() && time.Now().Before(until); {
 			if err := s.gather(until); err != nil {
-				return nil, child.outlive(err)
+				return child.outlive(err)
 			}
-			if f.MaxTime > 0 && time.Since(child.started) > f.MaxTime && !s.guard.stopped {
-				if err := s.guard.stop(fmt.Sprintf("the command ran longer than --max-time (%v): detached, the rest of it is not told", f.MaxTime)); err != nil {
-					return nil, child.outlive(err)
+			if words := end.ranLonger(); words != nil && !s.guard.stopped {
+				if err := s.guard.stop(words[0]); err != nil {
+					return child.outlive(err)
 				}
 			}
 		}
 		last = ended.Load()
 		if begin, err = s.interval(begin, all); err != nil {
-			return nil, child.outlive(err)
+			return child.outlive(err)
 		}
 	}
 	<-child.ended
 	r, err := s.report(all, child.started, begin, true, v.options)
 	if err == nil {
 		r.Command = &child.usage
-		err = f.finish(v, r)
+		err = f.finish(s, end, r)
 	}
-	if err != nil && !isClosedPipe(err) {
-		fmt.Fprintf(io.err, "iowitness: %s\n", sentence(err))
-	}
-	return &child.usage, nil
+	return child.outlive(err)
 }

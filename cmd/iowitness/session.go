@@ -40,7 +40,7 @@ func openSession(o probe.Options, scope string) (*session, error) {
 	}
 	var err error
 	if s.witness, err = probe.Open(o); err != nil {
-		return nil, explain(err)
+		return nil, err
 	}
 	if s.witness.Facts().Means == probe.Taskstats {
 		s.coarse()
@@ -87,6 +87,8 @@ func (s *session) start() error {
 	}
 	return nil
 }
+
+func (s *session) interrupt() { s.witness.Interrupt() }
 
 func (s *session) close() error {
 	if s.guard != nil {

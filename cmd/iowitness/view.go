@@ -5,9 +5,6 @@ package main
 import (
 	"io"
 	"os"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/snapshot"
 	"github.com/iowitness/iowitness/view/json"
@@ -16,7 +13,6 @@ import (
 
 // view is where intervals go.
 type view interface {
-	file() *os.File
 	live() bool // shows each interval
 	interval(iv *snapshot.Interval, names snapshot.Names) error
 	end(sums *snapshot.Accumulator, names snapshot.Names) error
@@ -29,7 +25,7 @@ const reportRows = 20
 const idle = "the machine is idle, or all its data is in memory; to see something: " +
 	"iowitness -- dd if=/dev/zero of=/var/tmp/iowitness.tmp bs=64k count=200 oflag=dsync"
 
-// newView chooses: JSON, the live table on a terminal, or one report.
+// newView chooses: JSON, the live table on a terminal, a table of each interval where one is asked for, or one report.
 func (c *watchCmd) newView(out *os.File) (view, error) {
 	base := output{out: out, options: c.snapshotOptions()}
 	if c.Json {
@@ -40,22 +36,21 @@ func (c *watchCmd) newView(out *os.File) (view, error) {
 	if _, err := snapshot.Columns(base.options.By, c.Columns); err != nil {
 		return nil, err
 	}
-	asked := len(c.by)+len(c.Columns) > 0 || c.Histogram || c.Stacks || c.Top >= 0
+	asked := len(c.by)+len(c.Columns) > 0 || c.Histogram || c.Stacks || c.Top != nil
 	report := reportView{base, terminal.Apply(o), asked}
-	if terminal.IsTerminal && c.For == 0 && c.command == nil {
+	switch {
+	case c.command != nil, c.For > 0 && c.Interval == 0:
+		return &report, nil
+	case terminal.IsTerminal:
 		return &liveView{report, text.NewLive(out, terminal, o)}, nil
+	case c.Interval > 0:
+		return &eachView{report}, nil
 	}
 	return &report, nil
 }
 
 func (c *watchCmd) snapshotOptions() snapshot.Options {
-	o := snapshot.Options{By: c.by, Top: c.Top, Min: c.Min, Causes: c.causes, Users: c.User}
-	if c.Top < 0 {
-		o.Top = reportRows
-		if c.Json {
-			o.Top = 0
-		}
-	}
+	o := snapshot.Options{By: c.by, Top: rowsOf(c.Top, c.Json), Min: c.Min, Causes: c.causes, Users: c.User}
 	if c.Stacks {
 		o.Stacks = 3
 	}
@@ -66,8 +61,6 @@ type output struct {
 	out     *os.File
 	options snapshot.Options
 }
-
-func (o *output) file() *os.File { return o.out }
 
 // jsonView writes a document for each interval, or one for all.
 type jsonView struct {
@@ -121,10 +114,28 @@ func (v *reportView) command(sums *snapshot.Accumulator, names snapshot.Names, u
 	if err := text.Command(v.out, s, usage, v.text); err != nil || !v.asked {
 		return err
 	}
-	if _, err := io.WriteString(v.out, "\n"); err != nil {
+	if err := blankLine(v.out); err != nil {
 		return err
 	}
 	return text.Write(v.out, s, v.text)
+}
+
+// eachView writes a table of each interval below the last, and ends with a report.
+type eachView struct{ reportView }
+
+func (v *eachView) live() bool { return true }
+
+func (v *eachView) interval(iv *snapshot.Interval, names snapshot.Names) error {
+	if err := text.Write(v.out, snapshot.Build(iv, names, v.options), v.text); err != nil {
+		return err
+	}
+	return blankLine(v.out)
+}
+
+// blankLine parts what follows from what came before.
+func blankLine(out *os.File) error {
+	_, err := io.WriteString(out, "\n")
+	return err
 }
 
 // liveView paints each interval over the last, and ends with a report.
@@ -140,27 +151,8 @@ func (v *liveView) interval(iv *snapshot.Interval, names snapshot.Names) error {
 }
 
 func (v *liveView) end(sums *snapshot.Accumulator, names snapshot.Names) error {
-	if _, err := io.WriteString(v.out, "\n"); err != nil {
+	if err := blankLine(v.out); err != nil {
 		return err
 	}
 	return v.reportView.end(sums, names)
-}
-
-// watchReader calls gone when the other end of a pipe or socket is closed.
-func watchReader(out *os.File, gone func()) {
-	if info, err := out.Stat(); err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return
-	}
-	for {
-		fds := []unix.PollFd{{Fd: int32(out.Fd())}}
-		n, err := unix.Poll(fds, -1)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || n > 0 {
-			gone()
-			return
-		}
-		time.Sleep(time.Second)
-	}
 }

@@ -26,6 +26,12 @@ var schema []byte
 // Schema is the JSON Schema of the documents.
 func Schema() []byte { return append([]byte(nil), schema...) }
 
+// WriteSchema writes it.
+func WriteSchema(w io.Writer) error {
+	_, err := w.Write(schema)
+	return err
+}
+
 // Options choose what is written beside the snapshot.
 type Options struct {
 	Command *snapshot.Usage // nil: none was run

@@ -15,11 +15,12 @@ func (p *requestsPage) victim() {
 	if v == nil {
 		return
 	}
-	p.section("WHO HAD THE DEVICE while " + victimName(v) + " was slow")
 	if v.All == 0 {
-		p.hang("  ", "it had no requests", plain)
+		p.section("WHO HAD THE DEVICE")
+		p.hang("  ", "no request of "+quote(v.Name)+" was seen: no thread of this pid or name made one", plain)
 		return
 	}
+	p.section("WHO HAD THE DEVICE while " + processName(v.Comm, v.PID) + " was slow")
 	p.hang("  ", fmt.Sprintf("%s of its %s were slow, %s or more", Count(v.Slow), plural(v.All, "request"), Duration(v.Least)), plain)
 	for i := range v.Crowds {
 		c := &v.Crowds[i]
@@ -28,13 +29,6 @@ func (p *requestsPage) victim() {
 	if v.Unplaced > 0 {
 		p.hang("  ", fmt.Sprintf("%s longer than what is remembered: of these only their end is told", plural(v.Unplaced, "wait")), bold)
 	}
-}
-
-func victimName(v *request.Suffering) string {
-	if v.All == 0 {
-		return quote(v.Name)
-	}
-	return processName(v.Comm, v.PID)
 }
 
 // crowdWords name those with most of a disk first, and the victim always.
