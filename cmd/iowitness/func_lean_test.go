@@ -4,6 +4,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -12,6 +14,38 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// TestLeanPlansReadNoMemory: only unasked arguments go, and what goes is named.
+func TestLeanPlansReadNoMemory(t *testing.T) {
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		t.Skip(err)
+	}
+	p, flags := &callPlan{patterns: []string{"vfs_write", "vfs_read"}, lists: true}, &callFlags{}
+	if err := p.resolve(flags); err != nil {
+		t.Fatal(err)
+	}
+	reads := func() (texts []string) {
+		for _, target := range p.targets {
+			if text := target.Program.Reads(); text != "" {
+				texts = append(texts, text)
+			}
+		}
+		return texts
+	}
+	if len(p.left) > 0 || len(reads()) == 0 {
+		t.Fatalf("left out %q, reads %q: nothing to leave out", p.left, reads())
+	}
+	if err := p.leaner(flags); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.left) == 0 || len(reads()) > 0 || len(p.all) != 2 || p.all[0].Fields == nil {
+		t.Errorf("left out %q, reads %q", p.left, reads())
+	}
+	asked := &callPlan{patterns: []string{"vfs_write"}, lists: true, prints: []string{"file->f_pos"}}
+	if err := errors.Join(asked.resolve(flags), asked.leaner(flags)); err != nil || asked.targets[0].Program.Reads() == "" {
+		t.Errorf("%v: what was asked for is gone", err)
+	}
+}
 
 // runWithoutBPF runs the program as a root who may not load BPF programs, as on hosts that forbid it.
 func runWithoutBPF(t *testing.T, args ...string) (r ran) {
@@ -58,6 +92,9 @@ func TestWithoutBPFArgumentsThatAreTextsAreLeftOut(t *testing.T) {
 	if text := readFile(t, file); !strings.Contains(text, "vfs_write") {
 		t.Errorf("%s", text)
 	}
+	tree := runIt(t, "calls", "ksys_read", "--inside", "vfs_read,ext4_*", "-o", file, "--", "cat", binary)
+	tree.expect(t, exitOK, "calls told")
+	t.Logf("%.1200s", readFile(t, file))
 	// What was asked for is refused all the same.
 	runWithoutBPF(t, "func", "vfs_write", "--print", "file->f_pos", "--for", "1s").expect(t, exitUnsupported, "")
 }
