@@ -53,12 +53,8 @@ func (c *callFlags) take(command []string) error {
 
 // check says what the flags' types cannot.
 func (c *callFlags) check() (err error) {
-	if c.Via != "" {
-		if c.via, err = probe.ParseCallMeans(c.Via); err != nil {
-			return fmt.Errorf("--via: %w", err)
-		}
-	}
-	return nil
+	c.via, err = parseVia(c.Via, probe.ParseCallMeans)
+	return err
 }
 
 // funcCmd counts and lists calls of functions.

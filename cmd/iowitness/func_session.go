@@ -90,10 +90,8 @@ func (r *callSession) open(end *ending) (err error) {
 			o.By.Stack = true
 		}
 	}
-	if c.Cgroup != "" {
-		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
-			return err
-		}
+	if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
+		return err
 	}
 	r.cgroups = identity.NewCgroups(func() []identity.CgroupHierarchy { return cgroupHierarchies("/", "memory", "blkio", "pids", "cpu") })
 	r.scope = r.scopeWords()

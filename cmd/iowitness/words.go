@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/spelling"
 )
 
@@ -34,6 +35,18 @@ func oneOf(flag, word string, words ...string) error {
 		return nil
 	}
 	return spelling.Unknown(flag+": there is no", word, words)
+}
+
+// parseVia reads a means by its id; none by no id.
+func parseVia(id string, parse func(string) (probe.Means, error)) (probe.Means, error) {
+	if id == "" {
+		return "", nil
+	}
+	means, err := parse(id)
+	if err != nil {
+		return "", fmt.Errorf("--via: %w", err)
+	}
+	return means, nil
 }
 
 // withoutVerb is what a verb's own check says, without the verb before it, which may not have been written.
