@@ -49,6 +49,7 @@ type CallOptions struct {
 	Sums     bool          // sum up in the kernel
 	Records  bool          // tell single calls
 	Stacks   bool          // with their stacks
+	Lean     func() error  // called before a means that reads no memory: it leaves out of the programs what nobody has asked for; nil: nothing
 	Slower   time.Duration // only calls that took so long
 	Budget   uint32        // single calls told in a second; default 1,000
 	Ratio    uint32        // one call in so many is measured; default 1

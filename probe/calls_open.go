@@ -56,6 +56,11 @@ func OpenCallWitness(find *CallTargets, targets []*CallTarget, o CallOptions) (C
 		}
 		refused = err
 	}
+	if o.Lean != nil {
+		if err := o.Lean(); err != nil {
+			return nil, err
+		}
+	}
 	w, err := openTracedCalls(targets, o)
 	if err == nil {
 		return w, nil

@@ -86,14 +86,12 @@ func (c *blockCmd) Validate() error {
 	if err := oneOf("--layer", c.Layer, "all", "rq", "bio"); err != nil {
 		return err
 	}
-	if c.Via != "" {
-		var err error
-		if c.via, err = probe.ParseMeans(c.Via); err != nil {
-			return err
-		}
-		if c.via != probe.TPBTF && c.via != probe.RawTP {
-			return fmt.Errorf("--via: requests are witnessed by tp_btf or raw_tp, not by %s", c.via)
-		}
+	var err error
+	if c.via, err = parseVia(c.Via, probe.ParseMeans); err != nil {
+		return err
+	}
+	if c.via != "" && c.via != probe.TPBTF && c.via != probe.RawTP {
+		return fmt.Errorf("--via: requests are witnessed by tp_btf or raw_tp, not by %s", c.via)
 	}
 	if _, err := request.Columns(c.Wide, c.Columns); err != nil {
 		return err

@@ -52,9 +52,9 @@ const noFunctions = "none"
 
 // Validate checks what the flags' types cannot say.
 func (c *errorsCmd) Validate() (err error) {
-	if c.Via != "" && c.Via != noFunctions {
-		if c.via, err = probe.ParseCallMeans(c.Via); err != nil {
-			return fmt.Errorf("--via: %w", err)
+	if c.Via != noFunctions {
+		if c.via, err = parseVia(c.Via, probe.ParseCallMeans); err != nil {
+			return err
 		}
 	}
 	if len(c.Families) > 0 && len(c.Functions) > 0 {

@@ -36,10 +36,8 @@ func (r *errorsSession) open(find *probe.CallTargets, targets []*probe.CallTarge
 		Errors: true, Within: c.Attach, Budget: c.MaxRate, PIDs: c.Pid, Comm: c.Comm, Follow: c.command != nil,
 		Silence: defaultSilent, Via: c.via, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
 	}
-	if c.Cgroup != "" {
-		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
-			return err
-		}
+	if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
+		return err
 	}
 	began := time.Now()
 	if r.witness, err = probe.OpenCalls(find, targets, o); err != nil {

@@ -159,10 +159,6 @@ func (c *watchCmd) parseNames() (err error) {
 		}
 		c.causes = append(c.causes, cause)
 	}
-	if c.Via != "" {
-		if c.via, err = probe.ParseMeans(c.Via); err != nil {
-			return fmt.Errorf("--via: %w", err)
-		}
-	}
-	return nil
+	c.via, err = parseVia(c.Via, probe.ParseMeans)
+	return err
 }

@@ -40,12 +40,8 @@ func (c *fsCmd) Validate() (err error) {
 	if c.Compare && len(c.Paths) != 2 {
 		return fmt.Errorf("--compare: give two mount points, not %d", len(c.Paths))
 	}
-	if c.Via != "" {
-		if c.via, err = probe.ParseMeans(c.Via); err != nil {
-			return fmt.Errorf("--via: %w", err)
-		}
-	}
-	return nil
+	c.via, err = parseVia(c.Via, probe.ParseMeans)
+	return err
 }
 
 // Run watches until it is told to end.

@@ -53,12 +53,8 @@ func (c *callFlags) take(command []string) error {
 
 // check says what the flags' types cannot.
 func (c *callFlags) check() (err error) {
-	if c.Via != "" {
-		if c.via, err = probe.ParseCallMeans(c.Via); err != nil {
-			return fmt.Errorf("--via: %w", err)
-		}
-	}
-	return nil
+	c.via, err = parseVia(c.Via, probe.ParseCallMeans)
+	return err
 }
 
 // funcCmd counts and lists calls of functions.
@@ -166,6 +162,8 @@ type callPlan struct {
 	keys    []call.Key
 	words   uint32
 	all     call.Functions
+	lean    bool     // only registers are read
+	left    []string // arguments that are left out for it
 }
 
 // resolve finds the functions and compiles what is asked of their calls.
@@ -183,8 +181,14 @@ func (p *callPlan) resolve(c *callFlags) (err error) {
 	for _, key := range p.by {
 		p.keys = append(p.keys, call.Key(key))
 	}
+	return p.compileAll(c)
+}
+
+func (p *callPlan) compileAll(c *callFlags) error {
+	p.all = nil
 	for _, t := range p.targets {
 		t.Root = p.root != "" && (t.Name == p.root || slices.Contains(t.Symbols, p.root))
+		t.Program = nil
 		f, err := p.compile(c, t)
 		if err != nil {
 			return err
@@ -192,6 +196,13 @@ func (p *callPlan) resolve(c *callFlags) (err error) {
 		p.all = append(p.all, f)
 	}
 	return nil
+}
+
+// leaner compiles it again without the arguments that are more than numbers, where nobody has asked for
+// them: it is for a means that reads no memory of the kernel.
+func (p *callPlan) leaner(c *callFlags) error {
+	p.lean = true
+	return p.compileAll(c)
 }
 
 // compile turns filter, keys and fields into what is loaded for a function. In a tree the
@@ -234,7 +245,10 @@ func (p *callPlan) compile(c *callFlags, t *probe.CallTarget) (*call.Function, e
 		if err != nil && len(p.prints) == 0 {
 			continue // an argument that cannot be captured is left out where all are meant
 		}
-		if err == nil && len(p.prints) == 0 && c.via == probe.Tracefs && field.ReadsMemory() {
+		if err == nil && len(p.prints) == 0 && p.lean && field.ReadsMemory() {
+			if !slices.Contains(p.left, text) {
+				p.left = append(p.left, text)
+			}
 			continue
 		}
 		if err != nil {

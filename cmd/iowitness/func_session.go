@@ -69,6 +69,7 @@ func (r *callSession) open(end *ending) (err error) {
 		Inside: p.root != "", UsesComm: usesComm(c.Where, p.by, p.prints),
 		PIDs: c.Pid, Comm: c.Comm, Follow: c.command != nil, IncludeSelf: c.IncludeSelf, Silence: defaultSilent,
 		Via: c.via, MaxActive: c.MaxDepth, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
+		Lean: func() error { return p.leaner(c) },
 	}
 	if !r.views.tree {
 		o.Slower = c.Slower
@@ -89,10 +90,8 @@ func (r *callSession) open(end *ending) (err error) {
 			o.By.Stack = true
 		}
 	}
-	if c.Cgroup != "" {
-		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
-			return err
-		}
+	if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
+		return err
 	}
 	r.cgroups = identity.NewCgroups(func() []identity.CgroupHierarchy { return cgroupHierarchies("/", "memory", "blkio", "pids", "cpu") })
 	r.scope = r.scopeWords()
@@ -104,6 +103,9 @@ func (r *callSession) open(end *ending) (err error) {
 	}
 	if p.denied > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("%d functions that the patterns name are on paths that are never probed; see: iowitness list", p.denied))
+	}
+	if len(p.left) > 0 {
+		r.notes = append(r.notes, "not told by "+string(r.witness.Means())+", which reads no memory of the kernel: "+strings.Join(p.left, ", "))
 	}
 	for _, t := range r.witness.Targets() {
 		if t != nil && t.Changed != "" && t.Program != nil {

@@ -42,6 +42,9 @@ func (c *kmodBuildCmd) Run(s *streams) error {
 		log = s.err
 	}
 	path, err := kmod.Build(ctx, kmod.Options{Release: c.Release, Headers: c.Headers, CC: c.Cc, Out: c.Output, Log: log})
+	if ctx.Err() != nil {
+		return signalled(os.Interrupt)
+	}
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func run(args []string, s streams) int {
 		fmt.Fprintln(s.out, "iowitness", version())
 		return exitOK
 	}
+	if len(args) > 1 && args[0] == "help" {
+		args = append(args[1:], "--help")
+	}
 	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help") {
 		fmt.Fprint(s.out, verbs(parser))
 		args = []string{"watch", "--help"} // whose flags are those of a call without a command
@@ -59,7 +62,7 @@ func run(args []string, s streams) int {
 		return exitOK
 	}
 	if err != nil {
-		return fail(s.err, usageError{withoutVerb(err)})
+		return fail(s.err, usageError{plain(err)})
 	}
 	if flags.Version {
 		fmt.Fprintln(s.out, "iowitness", version())

@@ -28,10 +28,8 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Module: c.Module, Polls: c.Polls,
 	}
 	notes = cutName(c.Comm)
-	if c.Cgroup != "" {
-		if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
-			return o, "", nil, err
-		}
+	if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
+		return o, "", nil, err
 	}
 	for _, name := range c.User {
 		if !isUser(name) {
@@ -83,8 +81,11 @@ func isUser(name string) bool {
 }
 
 // findCgroup finds a cgroup by its path within a hierarchy, the unified one
-// first, or by its directory.
+// first, or by its directory; none by no path.
 func findCgroup(root, path string) (probe.Cgroup, error) {
+	if path == "" {
+		return probe.Cgroup{}, nil
+	}
 	mounts, err := kernel.ReadCgroupMounts(root)
 	if err != nil {
 		return probe.Cgroup{}, err

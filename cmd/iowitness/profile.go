@@ -80,10 +80,8 @@ func (f *profileFlags) options() (o probe.ProfileOptions, scope string, notes []
 	if f.command != nil {
 		scopes = append(scopes, fmt.Sprintf("the command %s and its children", f.command[0]))
 	}
-	if f.Cgroup != "" {
-		if o.Cgroup, err = findCgroup("/", f.Cgroup); err != nil {
-			return o, "", nil, err
-		}
+	if o.Cgroup, err = findCgroup("/", f.Cgroup); err != nil {
+		return o, "", nil, err
 	}
 	scopes = append(scopes, whose(f.Pid, f.Comm, f.Cgroup, false)...)
 	return o, strings.Join(scopes, ", "), cutName(f.Comm), nil
@@ -140,21 +138,10 @@ func (c *offcpuCmd) Validate() (err error) {
 		}
 		c.states |= 1 << state
 	}
-	if c.via, err = parseVia(c.Via); err != nil {
+	if c.via, err = parseVia(c.Via, probe.ParseMeans); err != nil {
 		return err
 	}
 	return c.validate()
-}
-
-func parseVia(id string) (probe.Means, error) {
-	if id == "" {
-		return "", nil
-	}
-	via, err := probe.ParseMeans(id)
-	if err != nil {
-		return "", fmt.Errorf("--via: %w", err)
-	}
-	return via, nil
 }
 
 // Run watches until it is told to end.
@@ -175,7 +162,7 @@ type runqCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *runqCmd) Validate() (err error) {
-	if c.via, err = parseVia(c.Via); err != nil {
+	if c.via, err = parseVia(c.Via, probe.ParseMeans); err != nil {
 		return err
 	}
 	return c.validate()

@@ -5,11 +5,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/spelling"
 )
 
@@ -36,13 +38,43 @@ func oneOf(flag, word string, words ...string) error {
 	return spelling.Unknown(flag+": there is no", word, words)
 }
 
-// withoutVerb is what a verb's own check says, without the verb before it, which may not have been written.
-func withoutVerb(err error) error {
+// parseVia reads a means by its id; none by no id.
+func parseVia(id string, parse func(string) (probe.Means, error)) (probe.Means, error) {
+	if id == "" {
+		return "", nil
+	}
+	means, err := parse(id)
+	if err != nil {
+		return "", fmt.Errorf("--via: %w", err)
+	}
+	return means, nil
+}
+
+// said is what the parser says in words of its own, and what is meant by it.
+var said = []struct {
+	by   *regexp.Regexp
+	mean string
+}{
+	{regexp.MustCompile(`expected \S+ value but got "EOL".*|missing value, expecting .*`), "its value is missing"},
+	{regexp.MustCompile(`expected \S+ value but got "(\S+)" \((?:long|short) flag\).*`), "its value is missing: $1 follows"},
+	{regexp.MustCompile(`^flag (\S+) applies to the default command "watch", not "(\S+)"`), "$1: write it after $2"},
+}
+
+// plain is what a verb's own check says, without the verb before it, which may not have been written; or
+// what the parser says, in words that need no knowledge of it.
+func plain(err error) error {
 	var parsing *kong.ParseError
-	if !errors.As(err, &parsing) || parsing.Context.Selected() == nil {
+	if !errors.As(err, &parsing) {
 		return err
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), parsing.Context.Selected().Path()+": "))
+	text := err.Error()
+	if verb := parsing.Context.Selected(); verb != nil {
+		text = strings.TrimPrefix(text, verb.Path()+": ")
+	}
+	for _, s := range said {
+		text = s.by.ReplaceAllString(text, s.mean)
+	}
+	return errors.New(text)
 }
 
 // unknownVerb is the error for a first argument that is no command, but was to be one; nil if it is one.

@@ -35,3 +35,22 @@ func TestNearNamesAreOffered(t *testing.T) {
 		t.Run(c.args, func(t *testing.T) { refusal(t, strings.Fields(c.args)...).expect(t, exitUsage, c.says) })
 	}
 }
+
+// TestTheParsersWordsAreOurs: no sentence needs knowledge of how flags are read.
+func TestTheParsersWordsAreOurs(t *testing.T) {
+	for args, says := range map[string]string{
+		"--for":              "--for: its value is missing",
+		"--pid":              "--pid: its value is missing",
+		"block --import":     "--import: its value is missing",
+		"--for --json":       "--for: its value is missing: --json follows",
+		"-o":                 "--output: its value is missing",
+		"cpu -F -o x":        "--frequency: its value is missing: -o follows",
+		"--for 1s block":     "--for: write it after block",
+		"block --csv --json": "--csv and --json can't be used together",
+	} {
+		refusal(t, strings.Fields(args)...).expect(t, exitUsage, "iowitness: "+says+"\n")
+	}
+	if r := runIt(t, "help", "block"); r.status != exitOK || !strings.Contains(r.out, "--min-bytes") {
+		t.Errorf("%+v", r)
+	}
+}
