@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -107,7 +108,8 @@ func (r *requestSession) run(s *streams, out *os.File) error {
 			return err
 		}
 	}
-	if err := r.witness.Detach(); err != nil {
+	// The gate first: programs go one after the other, and completions without a begin would be told.
+	if err := errors.Join(r.witness.Pause(), r.witness.Detach()); err != nil {
 		return err
 	}
 	if err := r.finish(s, out); err != nil || !r.guard.stopped {
