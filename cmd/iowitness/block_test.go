@@ -99,7 +99,7 @@ func waitForPrograms(t *testing.T, pid int) {
 func TestBlockLines(t *testing.T) {
 	const reads = 400
 	lab.NeedRoot(t)
-	device := lab.Loop(t, 16)
+	device := lab.Waiting(t)
 	var truth lab.Truth
 	var pid uint32
 	r := blockAround(t, func() {
