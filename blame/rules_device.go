@@ -65,6 +65,8 @@ var raidFrames = []string{
 var waitsDriver = table{
 	{cause: IOUringIO, when: joined, at: ringWaits},
 	{cause: IOUringIdle, at: ringWaits},
+	{cause: IOUringIO, when: ringJoined, bare: true, at: ringCalls},
+	{cause: IOUringIdle, when: interruptible, bare: true, at: ringCalls},
 	{cause: DeviceMapper, at: []string{
 		"dm_*", "__dm_*", "dmcrypt_write", "kcryptd_*", "crypt_*", "verity_*", "pool_*", "thin_*", "dmz_*", "cache_map",
 		"writecache_*", "era_*", "snapshot_map", "snapshot_merge_*", "origin_map", "kcopyd_*", "integrity_*", "do_resume",
@@ -76,4 +78,9 @@ var waitsDriver = table{
 
 var ringWaits = []string{"io_cqring_wait", "io_cqring_schedule", "__io_cqring_wait_schedule", "io_cqring_wait_schedule"}
 
-func joined(s *site) bool { return s.Joined }
+// ringCalls have the wait itself in them where the compiler put it there, as in 6.1; their locks are not interruptible.
+var ringCalls = []string{"__do_sys_io_uring_enter", "__se_sys_io_uring_enter"}
+
+func joined(s *site) bool        { return s.Joined }
+func interruptible(s *site) bool { return s.Interruptible }
+func ringJoined(s *site) bool    { return s.Joined && s.Interruptible }

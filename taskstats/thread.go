@@ -224,7 +224,8 @@ func (p *Poller) inRing(t *thread) bool {
 	}
 	name, err := p.proc.text(p.proc.thread(t.process.pid, t.tid, "wchan"))
 	function := strings.TrimPrefix(string(name), "__")
-	if err == nil && (strings.HasPrefix(function, "io_cqring_wait") || strings.HasPrefix(function, "io_cqring_schedule")) {
+	// Where the compiler has put the wait into the call, that is what proc tells.
+	if err == nil && (strings.HasPrefix(function, "io_cqring_wait") || strings.HasPrefix(function, "io_cqring_schedule") || function == "do_sys_io_uring_enter" || function == "se_sys_io_uring_enter") {
 		t.ring = true
 		return true
 	}

@@ -97,7 +97,7 @@ func TestWhatBeganAndEndedBalances(t *testing.T) {
 	t.Logf("%+v", doc)
 	// Those under way when it began are seen to end only; the CPUs' counts are not read in one instant.
 	if off := int64(l.Started) - int64(l.Completed+l.InFlight); l.Started < 1000 || off > 64 || off < -64 || l.Unmatched > 64 {
-		t.Errorf("they do not balance: %+v", l)
+		t.Errorf("they do not balance: %+v: %s", l, r.out)
 	}
 	if off := int64(l.Completed) - int64(doc.Total.Requests); off < 0 || off > 64+int64(l.Completed/100) { // its own are left out
 		t.Errorf("%d requests are summed up of %d", doc.Total.Requests, l.Completed)

@@ -109,7 +109,8 @@ func (r *requestSession) run(s *streams, end *ending) error {
 			return err
 		}
 	}
-	if err := r.witness.Detach(); err != nil {
+	// The gate first: programs go one after the other, and completions without a begin would be told.
+	if err := errors.Join(r.witness.Pause(), r.witness.Detach()); err != nil {
 		return err
 	}
 	err = r.finish(s, end)
