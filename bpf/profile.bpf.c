@@ -41,6 +41,8 @@ int exec_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tgid = id >> 32;
 
+	if (filter_follow)
+		follow_renumbered(ctx->args[1], id);
 	if (!epoch || !is_wanted(task, id, tgid))
 		return 0;
 	bpf_map_delete_elem(&told, &tgid);
@@ -51,13 +53,19 @@ int exec_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sched_process_exit")
 int exit_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tid = id, tgid = id >> 32;
-
 	if (filter_follow)
-		bpf_map_delete_elem(&followed, &tid);
-	if (tid == tgid)
-		bpf_map_delete_elem(&told, &tgid);
+		end_followed(bpf_get_current_pid_tgid());
+	return 0;
+}
+
+SEC("raw_tp/sched_process_free")
+int free_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = BPF_CORE_READ((struct task_struct *)ctx->args[0], pid);
+
+	bpf_map_delete_elem(&told, &tid); /* known again at once, if another one has its number */
+	if (filter_follow)
+		forget_ended(tid);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 #ifndef IOWITNESS_PROFILE_H
 #define IOWITNESS_PROFILE_H
 
-#include "filter.h"
+#include "follow.h"
 #include "gate.h"
 #include "hist.h"
 #include "stacks.h"

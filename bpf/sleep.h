@@ -246,21 +246,16 @@ int leave_multi(void *ctx)
 	return leave_call(ctx, bpf_get_attach_cookie(ctx));
 }
 
-/* A thread that ends has no further switch that these means would see. */
-
-SEC("tp_btf/sched_process_exit")
-int exit_tp_btf(__u64 *ctx)
+/*
+ * A thread's last switch is not seen by these means, and after sched_process_exit it still waits, as
+ * it lets go of memory and files. The task is typed here, for whom its state is found by.
+ */
+SEC("tp_btf/sched_process_free")
+int free_tp_btf(__u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 
 	leave(task, task->pid);
-	return 0;
-}
-
-SEC("raw_tp/sched_process_exit")
-int exit_raw_tp(struct bpf_raw_tracepoint_args *ctx)
-{
-	leave(this_task(), (__u32)bpf_get_current_pid_tgid());
 	return 0;
 }
 

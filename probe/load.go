@@ -5,7 +5,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -268,7 +267,7 @@ func (w *bpfWitness) attach() error {
 		if program == nil {
 			continue
 		}
-		l, err := w.attachProbe(p, program)
+		l, err := attachAs(w.tracefs, p, program)
 		if err != nil && !p.Optional {
 			return fmt.Errorf("attaching to %s:%s: %w", p.Group, p.Point, err)
 		}
@@ -279,16 +278,6 @@ func (w *bpfWitness) attach() error {
 		w.links = append(w.links, l)
 	}
 	return w.attachWalks()
-}
-
-func (w *bpfWitness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error) {
-	switch w.means {
-	case TPBTF, Fexit:
-		return link.AttachTracing(link.TracingOptions{Program: program})
-	case RawTP, Kretprobe:
-		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
-	}
-	return attachTracepoint(w.tracefs, p, program)
 }
 
 func (w *bpfWitness) attachWalks() (err error) {

@@ -198,7 +198,7 @@ func (p *Profile) attach() error {
 			}
 			continue
 		}
-		l, err := attachAs(point, program)
+		l, err := attachAs(nil, point, program)
 		if err == nil {
 			p.links = append(p.links, l)
 			continue

@@ -41,8 +41,12 @@ var processProbes = []Probe{
 		Programs: always("exec_raw_tp"), Optional: true, Without: withoutProcesses,
 	},
 	{
-		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread ends",
+		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread begins to end",
 		Programs: always("exit_raw_tp"), Optional: true, Without: withoutProcesses,
+	},
+	{
+		ID: "free", Group: "sched", Point: "sched_process_free", Witness: "a thread has ended",
+		Programs: always("free_raw_tp"), Optional: true, Without: withoutProcesses,
 	},
 }
 

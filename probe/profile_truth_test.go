@@ -17,7 +17,23 @@ import (
 // during profiles a workload from before its begin until after its end.
 func during(t *testing.T, p *Profile, w lab.Workload) (*event.ProfileInterval, lab.Truth, []any) {
 	t.Helper()
-	c := w.Start(t)
+	return duringAll(t, p, w.Start(t))
+}
+
+// duringAll is during for a workload's process, which is followed if the profiler follows any.
+func duringAll(t *testing.T, p *Profile, c *lab.Child) (*event.ProfileInterval, lab.Truth, []any) {
+	t.Helper()
+	if p.options.Follow {
+		tids, err := threadsOf("/", c.PID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tid := range tids {
+			if err := p.Follow(tid); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -196,6 +196,7 @@ const (
 	profileProgExecRawTp          = "exec_raw_tp"
 	profileProgExitRawTp          = "exit_raw_tp"
 	profileProgForkRawTp          = "fork_raw_tp"
+	profileProgFreeRawTp          = "free_raw_tp"
 	profileProgNewRawTp           = "new_raw_tp"
 	profileProgNewTpBtf           = "new_tp_btf"
 	profileProgOffSwitchRawTp     = "off_switch_raw_tp"
@@ -285,6 +286,7 @@ type profileProgramSpecs struct {
 	ExecRawTp       *ebpf.ProgramSpec `ebpf:"exec_raw_tp"`
 	ExitRawTp       *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
 	ForkRawTp       *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
+	FreeRawTp       *ebpf.ProgramSpec `ebpf:"free_raw_tp"`
 	NewRawTp        *ebpf.ProgramSpec `ebpf:"new_raw_tp"`
 	NewTpBtf        *ebpf.ProgramSpec `ebpf:"new_tp_btf"`
 	OffSwitchRawTp  *ebpf.ProgramSpec `ebpf:"off_switch_raw_tp"`
@@ -469,6 +471,7 @@ type profilePrograms struct {
 	ExecRawTp       *ebpf.Program `ebpf:"exec_raw_tp"`
 	ExitRawTp       *ebpf.Program `ebpf:"exit_raw_tp"`
 	ForkRawTp       *ebpf.Program `ebpf:"fork_raw_tp"`
+	FreeRawTp       *ebpf.Program `ebpf:"free_raw_tp"`
 	NewRawTp        *ebpf.Program `ebpf:"new_raw_tp"`
 	NewTpBtf        *ebpf.Program `ebpf:"new_tp_btf"`
 	OffSwitchRawTp  *ebpf.Program `ebpf:"off_switch_raw_tp"`
@@ -487,6 +490,7 @@ func (p *profilePrograms) Close() error {
 		p.ExecRawTp,
 		p.ExitRawTp,
 		p.ForkRawTp,
+		p.FreeRawTp,
 		p.NewRawTp,
 		p.NewTpBtf,
 		p.OffSwitchRawTp,

@@ -94,8 +94,8 @@ var Table = []Probe{
 		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", TP: "fork_tp", Fexit: "fork_tp_btf", Kretprobe: "fork_raw_tp"}, Follow: true,
 	},
 	{
-		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread ends",
-		Programs: map[Means]string{Fexit: "exit_tp_btf", Kretprobe: "exit_raw_tp"},
+		ID: "free", Group: "sched", Point: "sched_process_free", Witness: "a thread has ended",
+		Programs: map[Means]string{Fexit: "free_tp_btf", Kretprobe: "free_tp_btf"},
 	},
 }
 

@@ -220,11 +220,10 @@ const (
 	waitProgEnterFentry     = "enter_fentry"
 	waitProgEnterKprobe     = "enter_kprobe"
 	waitProgEnterMulti      = "enter_multi"
-	waitProgExitRawTp       = "exit_raw_tp"
-	waitProgExitTpBtf       = "exit_tp_btf"
 	waitProgForkRawTp       = "fork_raw_tp"
 	waitProgForkTp          = "fork_tp"
 	waitProgForkTpBtf       = "fork_tp_btf"
+	waitProgFreeTpBtf       = "free_tp_btf"
 	waitProgIssueRawTp      = "issue_raw_tp"
 	waitProgIssueTpBtf      = "issue_tp_btf"
 	waitProgLeaveFexit      = "leave_fexit"
@@ -329,11 +328,10 @@ type waitProgramSpecs struct {
 	EnterFentry    *ebpf.ProgramSpec `ebpf:"enter_fentry"`
 	EnterKprobe    *ebpf.ProgramSpec `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.ProgramSpec `ebpf:"enter_multi"`
-	ExitRawTp      *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
-	ExitTpBtf      *ebpf.ProgramSpec `ebpf:"exit_tp_btf"`
 	ForkRawTp      *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
 	ForkTp         *ebpf.ProgramSpec `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
+	FreeTpBtf      *ebpf.ProgramSpec `ebpf:"free_tp_btf"`
 	IssueRawTp     *ebpf.ProgramSpec `ebpf:"issue_raw_tp"`
 	IssueTpBtf     *ebpf.ProgramSpec `ebpf:"issue_tp_btf"`
 	LeaveFexit     *ebpf.ProgramSpec `ebpf:"leave_fexit"`
@@ -522,11 +520,10 @@ type waitPrograms struct {
 	EnterFentry    *ebpf.Program `ebpf:"enter_fentry"`
 	EnterKprobe    *ebpf.Program `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.Program `ebpf:"enter_multi"`
-	ExitRawTp      *ebpf.Program `ebpf:"exit_raw_tp"`
-	ExitTpBtf      *ebpf.Program `ebpf:"exit_tp_btf"`
 	ForkRawTp      *ebpf.Program `ebpf:"fork_raw_tp"`
 	ForkTp         *ebpf.Program `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.Program `ebpf:"fork_tp_btf"`
+	FreeTpBtf      *ebpf.Program `ebpf:"free_tp_btf"`
 	IssueRawTp     *ebpf.Program `ebpf:"issue_raw_tp"`
 	IssueTpBtf     *ebpf.Program `ebpf:"issue_tp_btf"`
 	LeaveFexit     *ebpf.Program `ebpf:"leave_fexit"`
@@ -550,11 +547,10 @@ func (p *waitPrograms) Close() error {
 		p.EnterFentry,
 		p.EnterKprobe,
 		p.EnterMulti,
-		p.ExitRawTp,
-		p.ExitTpBtf,
 		p.ForkRawTp,
 		p.ForkTp,
 		p.ForkTpBtf,
+		p.FreeTpBtf,
 		p.IssueRawTp,
 		p.IssueTpBtf,
 		p.LeaveFexit,

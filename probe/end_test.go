@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/lab"
+)
+
+// TestTheLastWaitOfAThreadIsTold: that in which a thread that is followed lets go of its files, by each means.
+func TestTheLastWaitOfAThreadIsTold(t *testing.T) {
+	lab.NeedRoot(t)
+	symbols, err := kernel.LoadSymbols("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := lab.Waiting(t)
+	for _, via := range append(slices.Clone(byTracepoints), Fexit, Kretprobe, Tracefs) {
+		t.Run(string(via), func(t *testing.T) {
+			c := lab.Workload{Name: "leave", Args: []string{"1", device.Path}}.Start(t)
+			w := openWitness(t, Options{Via: via, Follow: true, SampleEvery: 1, Functions: sleepers})
+			tids, err := threadsOf("/", c.PID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tid := range tids {
+				if err := w.Follow(tid); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Go()
+			c.Wait()
+			time.Sleep(3 * lastEvents) // until it is freed
+			r := finish(t, w)
+			last, waits := 0, uint64(0)
+			for _, wait := range r.waits {
+				if wait.PID == c.PID() && holds(symbols, wait.Site.Stack, "do_exit") {
+					last++
+				}
+			}
+			for _, tally := range r.tallies {
+				if tally.PID == c.PID() {
+					waits += tally.Count
+					if !tally.Exited {
+						t.Errorf("the end of thread %d was not told", tally.TID)
+					}
+				}
+			}
+			if last == 0 || waits < uint64(last) {
+				t.Errorf("%d waits in its end, %d in all", last, waits)
+			}
+		})
+	}
+}
