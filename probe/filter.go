@@ -77,11 +77,11 @@ func (o *object) GlobalPID(pid uint32) (uint32, error) {
 }
 
 // globalThread is a thread's number in the initial pid namespace.
-func (w *bpfWitness) globalThread(tid uint32) (uint32, error) {
-	if w.resolve == nil {
+func (o *object) globalThread(tid uint32) (uint32, error) {
+	if o.resolve == nil {
 		return tid, nil
 	}
-	r, err := resolveIDs(w.resolve)
+	r, err := resolveIDs(o.resolve)
 	if err != nil {
 		return 0, err
 	}

@@ -171,20 +171,18 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 			w.Close()
 		}
 	}()
-	var forkChild uint32
+	settings := w.settings()
 	if via == TP {
 		if w.tracefs, err = tracefs.Open("/"); err != nil {
 			return nil, err
 		}
-		if forkChild, err = checkFormats(w.tracefs); err != nil {
+		if err := placeFields(w.tracefs, Table, settings); err != nil {
 			return nil, err
 		}
 	}
 	all := spec.Copy()
 	programsFor(spec, via, o.Follow, own, multiHasNoPool(types))
 	w.schedulerClock = via == TPBTF && own && hasSchedulerClock(types)
-	settings := w.settings()
-	settings["fork_child_at"] = forkChild
 	if err := o.configure(spec, settings, types); err != nil {
 		return nil, err
 	}
@@ -224,41 +222,6 @@ func replaceTaskStorage(spec *ebpf.CollectionSpec) {
 			m.Type, m.KeySize, m.MaxEntries, m.Flags, m.Key, m.Value = ebpf.Hash, 4, 1, 0, nil, nil
 		}
 	}
-}
-
-// tracepointField is a field of an event that wait.bpf.c reads at a fixed place.
-type tracepointField struct {
-	group, name, field string
-	offset             int
-}
-
-var tracepointFields = []tracepointField{
-	{"sched", "sched_switch", "prev_state", 32},
-	{"sched", "sched_switch", "next_pid", 56},
-	{"sched", "sched_waking", "pid", 24},
-	{"block", "block_rq_complete", "dev", 8},
-	{"block", "block_rq_complete", "sector", 16},
-	{"block", "block_rq_complete", "nr_sector", 24},
-}
-
-// checkFormats compares the plain tracepoints' fields with what wait.bpf.c reads.
-func checkFormats(t *tracefs.FS) (forkChild uint32, err error) {
-	for _, want := range tracepointFields {
-		format, err := t.Format(want.group, want.name)
-		if err != nil {
-			return 0, err
-		}
-		if got, ok := format.Field(want.field); !ok || got.Offset != want.offset {
-			return 0, fmt.Errorf("tracepoint %s:%s has its field %s elsewhere than iowitness reads it",
-				want.group, want.name, want.field)
-		}
-	}
-	format, err := t.Format("sched", "sched_process_fork")
-	if err != nil {
-		return 0, err
-	}
-	child, _ := format.Field("child_pid")
-	return uint32(child.Offset), nil
 }
 
 func (w *bpfWitness) attach() error {

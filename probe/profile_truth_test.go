@@ -123,7 +123,7 @@ func TestSleepsAreTheSleepersOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		p := openProfile(t, ProfileOffCPU, ProfileOptions{Via: via})
 		iv, truth, _ := during(t, p, lab.Workload{Name: "sleeper", Args: []string{"40", "25"}})
 		var slept, count, preempted uint64
@@ -204,7 +204,7 @@ func TestThoseThatStillSleepAreCounted(t *testing.T) {
 
 // TestWaitsForACPUAreTheSchedulers: threads that compete for one CPU, by its own account of their delays.
 func TestWaitsForACPUAreTheSchedulers(t *testing.T) {
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		p := openProfile(t, ProfileRunQ, ProfileOptions{Via: via, Long: time.Millisecond})
 		iv, truth, records := during(t, p, lab.Workload{Name: "compete", Args: []string{"700", "700", "700"}})
 		var woken, preempted event.RunQPart
@@ -244,7 +244,7 @@ func TestNoProcessIsMissed(t *testing.T) {
 	if lab.Guest() {
 		processes = 60
 	}
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		p := openProfile(t, ProfileRunQ, ProfileOptions{Via: via})
 		if err := p.Start(); err != nil {
 			t.Fatal(err)

@@ -91,7 +91,11 @@ var Table = []Probe{
 	},
 	{
 		ID: "fork", Group: "sched", Point: "sched_process_fork", Witness: "a followed thread has a child",
-		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", TP: "fork_tp", Fexit: "fork_tp_btf", Kretprobe: "fork_raw_tp"}, Follow: true,
+		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", Fexit: "fork_tp_btf", Kretprobe: "fork_raw_tp"}, Follow: true,
+	},
+	{
+		ID: "made", Group: "task", Point: "task_newtask", Witness: "a followed thread has a child",
+		Programs: map[Means]string{TP: "made_tp"}, Follow: true,
 	},
 	{
 		ID: "free", Group: "sched", Point: "sched_process_free", Witness: "a thread has ended",

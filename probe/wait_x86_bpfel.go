@@ -221,7 +221,6 @@ const (
 	waitProgEnterKprobe     = "enter_kprobe"
 	waitProgEnterMulti      = "enter_multi"
 	waitProgForkRawTp       = "fork_raw_tp"
-	waitProgForkTp          = "fork_tp"
 	waitProgForkTpBtf       = "fork_tp_btf"
 	waitProgFreeTpBtf       = "free_tp_btf"
 	waitProgIssueRawTp      = "issue_raw_tp"
@@ -229,6 +228,7 @@ const (
 	waitProgLeaveFexit      = "leave_fexit"
 	waitProgLeaveKretprobe  = "leave_kretprobe"
 	waitProgLeaveMulti      = "leave_multi"
+	waitProgMadeTp          = "made_tp"
 	waitProgResolve         = "resolve"
 	waitProgSwitchRawTp     = "switch_raw_tp"
 	waitProgSwitchTp        = "switch_tp"
@@ -241,6 +241,7 @@ const (
 	waitVarBudget           = "budget"
 	waitVarByFunctions      = "by_functions"
 	waitVarEpoch            = "epoch"
+	waitVarExecOldPidAt     = "exec_old_pid_at"
 	waitVarFdArgument       = "fd_argument"
 	waitVarFellSilent       = "fell_silent"
 	waitVarFilterCgroup     = "filter_cgroup"
@@ -248,7 +249,7 @@ const (
 	waitVarFilterFollow     = "filter_follow"
 	waitVarFilterSubsystem  = "filter_subsystem"
 	waitVarFilterTgid       = "filter_tgid"
-	waitVarForkChildAt      = "fork_child_at"
+	waitVarFreePidAt        = "free_pid_at"
 	waitVarFunctionAddress  = "function_address"
 	waitVarFunctionFlagged  = "function_flagged"
 	waitVarGeneration       = "generation"
@@ -258,6 +259,8 @@ const (
 	waitVarJoins            = "joins"
 	waitVarLooksAtSleep     = "looks_at_sleep"
 	waitVarMinNs            = "min_ns"
+	waitVarNewtaskFlagsAt   = "newtask_flags_at"
+	waitVarNewtaskPidAt     = "newtask_pid_at"
 	waitVarRatio            = "ratio"
 	waitVarRqComesSecond    = "rq_comes_second"
 	waitVarSampleEvery      = "sample_every"
@@ -329,7 +332,6 @@ type waitProgramSpecs struct {
 	EnterKprobe    *ebpf.ProgramSpec `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.ProgramSpec `ebpf:"enter_multi"`
 	ForkRawTp      *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
-	ForkTp         *ebpf.ProgramSpec `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
 	FreeTpBtf      *ebpf.ProgramSpec `ebpf:"free_tp_btf"`
 	IssueRawTp     *ebpf.ProgramSpec `ebpf:"issue_raw_tp"`
@@ -337,6 +339,7 @@ type waitProgramSpecs struct {
 	LeaveFexit     *ebpf.ProgramSpec `ebpf:"leave_fexit"`
 	LeaveKretprobe *ebpf.ProgramSpec `ebpf:"leave_kretprobe"`
 	LeaveMulti     *ebpf.ProgramSpec `ebpf:"leave_multi"`
+	MadeTp         *ebpf.ProgramSpec `ebpf:"made_tp"`
 	Resolve        *ebpf.ProgramSpec `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.ProgramSpec `ebpf:"switch_raw_tp"`
 	SwitchTp       *ebpf.ProgramSpec `ebpf:"switch_tp"`
@@ -373,6 +376,7 @@ type waitVariableSpecs struct {
 	Budget           *ebpf.VariableSpec `ebpf:"budget"`
 	ByFunctions      *ebpf.VariableSpec `ebpf:"by_functions"`
 	Epoch            *ebpf.VariableSpec `ebpf:"epoch"`
+	ExecOldPidAt     *ebpf.VariableSpec `ebpf:"exec_old_pid_at"`
 	FdArgument       *ebpf.VariableSpec `ebpf:"fd_argument"`
 	FellSilent       *ebpf.VariableSpec `ebpf:"fell_silent"`
 	FilterCgroup     *ebpf.VariableSpec `ebpf:"filter_cgroup"`
@@ -380,7 +384,7 @@ type waitVariableSpecs struct {
 	FilterFollow     *ebpf.VariableSpec `ebpf:"filter_follow"`
 	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
-	ForkChildAt      *ebpf.VariableSpec `ebpf:"fork_child_at"`
+	FreePidAt        *ebpf.VariableSpec `ebpf:"free_pid_at"`
 	FunctionAddress  *ebpf.VariableSpec `ebpf:"function_address"`
 	FunctionFlagged  *ebpf.VariableSpec `ebpf:"function_flagged"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
@@ -390,6 +394,8 @@ type waitVariableSpecs struct {
 	Joins            *ebpf.VariableSpec `ebpf:"joins"`
 	LooksAtSleep     *ebpf.VariableSpec `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
+	NewtaskFlagsAt   *ebpf.VariableSpec `ebpf:"newtask_flags_at"`
+	NewtaskPidAt     *ebpf.VariableSpec `ebpf:"newtask_pid_at"`
 	Ratio            *ebpf.VariableSpec `ebpf:"ratio"`
 	RqComesSecond    *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
@@ -471,6 +477,7 @@ type waitVariables struct {
 	Budget           *ebpf.Variable `ebpf:"budget"`
 	ByFunctions      *ebpf.Variable `ebpf:"by_functions"`
 	Epoch            *ebpf.Variable `ebpf:"epoch"`
+	ExecOldPidAt     *ebpf.Variable `ebpf:"exec_old_pid_at"`
 	FdArgument       *ebpf.Variable `ebpf:"fd_argument"`
 	FellSilent       *ebpf.Variable `ebpf:"fell_silent"`
 	FilterCgroup     *ebpf.Variable `ebpf:"filter_cgroup"`
@@ -478,7 +485,7 @@ type waitVariables struct {
 	FilterFollow     *ebpf.Variable `ebpf:"filter_follow"`
 	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
-	ForkChildAt      *ebpf.Variable `ebpf:"fork_child_at"`
+	FreePidAt        *ebpf.Variable `ebpf:"free_pid_at"`
 	FunctionAddress  *ebpf.Variable `ebpf:"function_address"`
 	FunctionFlagged  *ebpf.Variable `ebpf:"function_flagged"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
@@ -488,6 +495,8 @@ type waitVariables struct {
 	Joins            *ebpf.Variable `ebpf:"joins"`
 	LooksAtSleep     *ebpf.Variable `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
+	NewtaskFlagsAt   *ebpf.Variable `ebpf:"newtask_flags_at"`
+	NewtaskPidAt     *ebpf.Variable `ebpf:"newtask_pid_at"`
 	Ratio            *ebpf.Variable `ebpf:"ratio"`
 	RqComesSecond    *ebpf.Variable `ebpf:"rq_comes_second"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
@@ -521,7 +530,6 @@ type waitPrograms struct {
 	EnterKprobe    *ebpf.Program `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.Program `ebpf:"enter_multi"`
 	ForkRawTp      *ebpf.Program `ebpf:"fork_raw_tp"`
-	ForkTp         *ebpf.Program `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.Program `ebpf:"fork_tp_btf"`
 	FreeTpBtf      *ebpf.Program `ebpf:"free_tp_btf"`
 	IssueRawTp     *ebpf.Program `ebpf:"issue_raw_tp"`
@@ -529,6 +537,7 @@ type waitPrograms struct {
 	LeaveFexit     *ebpf.Program `ebpf:"leave_fexit"`
 	LeaveKretprobe *ebpf.Program `ebpf:"leave_kretprobe"`
 	LeaveMulti     *ebpf.Program `ebpf:"leave_multi"`
+	MadeTp         *ebpf.Program `ebpf:"made_tp"`
 	Resolve        *ebpf.Program `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.Program `ebpf:"switch_raw_tp"`
 	SwitchTp       *ebpf.Program `ebpf:"switch_tp"`
@@ -548,7 +557,6 @@ func (p *waitPrograms) Close() error {
 		p.EnterKprobe,
 		p.EnterMulti,
 		p.ForkRawTp,
-		p.ForkTp,
 		p.ForkTpBtf,
 		p.FreeTpBtf,
 		p.IssueRawTp,
@@ -556,6 +564,7 @@ func (p *waitPrograms) Close() error {
 		p.LeaveFexit,
 		p.LeaveKretprobe,
 		p.LeaveMulti,
+		p.MadeTp,
 		p.Resolve,
 		p.SwitchRawTp,
 		p.SwitchTp,

@@ -17,7 +17,7 @@ var headFields = []diagnosis.Field{
 	{ID: "profile", Kind: diagnosis.Text, Help: "What it is of: cpu, offcpu or runq."},
 	{ID: "version", Kind: diagnosis.Text, Help: "Version of iowitness."},
 	{ID: "kernel", Kind: diagnosis.Text, Help: "Release of the kernel."},
-	{ID: "means", Kind: diagnosis.Text, Help: "How it is witnessed: perf_event, tp_btf or raw_tp."},
+	{ID: "means", Kind: diagnosis.Text, Help: "How it is witnessed: perf_event, tp_btf, raw_tp or tp."},
 	{ID: "start", Kind: diagnosis.Text, Help: "Begin of the interval, RFC 3339."},
 	{ID: "end", Kind: diagnosis.Text, Help: "Its end."},
 	{ID: "wall_ns", Kind: diagnosis.Integer, Help: "Its length."},
