@@ -108,6 +108,9 @@ func TestProfilesOfWhatIsNotThere(t *testing.T) {
 	for _, verb := range []string{"offcpu", "runq"} {
 		runIt(t, verb, "--via", "fexit", "--for", "1s").expect(t, exitUnsupported, "tp_btf")
 	}
+	if _, err := os.Stat("/sys/bus/event_source/devices/cpu"); err != nil {
+		runIt(t, "cpu", "--event", "cycles", "--for", "1s").expect(t, exitUnsupported, "no performance counters")
+	}
 }
 
 // TestAShortCommandsFunctionsAreNamed, though it has ended when they are told.
