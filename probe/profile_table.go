@@ -3,7 +3,6 @@
 package probe
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -20,10 +19,8 @@ var profileMeans = map[ProfileKind][]Means{
 }
 
 const (
-	offWalkProgram     = "off_walk"
-	withoutProcesses   = "of programs that begin or end meanwhile functions may be missing or wrong"
-	preemptCountVar    = "__preempt_count"
-	preemptCountStruct = "pcpu_hot" // which held it from 6.2 to 6.14
+	offWalkProgram   = "off_walk"
+	withoutProcesses = "of programs that begin or end meanwhile functions may be missing or wrong"
 )
 
 // rawBut is a raw tracepoint's program that serves by each means but plain tracepoints, which have their own.
@@ -116,13 +113,13 @@ func (p *Profile) keep(spec *ebpf.CollectionSpec, iterates bool) {
 // settings are the constants of the kernel side.
 func (p *Profile) settings(types *btf.Spec) map[string]any {
 	o := &p.options
-	subsystems := subsystemIDs(types)
+	subsystems, count := subsystemIDs(types), findPreemptCount(types)
 	settings := map[string]any{
 		"include_self": o.IncludeSelf, "filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow,
 		"filter_comm": o.Comm != "", "wanted_comm": commBytes(o.Comm),
 		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystems[o.Cgroup.Controller], "v1_subsystems": v1Hierarchies(subsystems),
 		"kernel_only": o.KernelOnly, "storage_by_hash": p.via == RawTP || p.via == TP || !o.hasStorage(types),
-		"tells_prev_state": tellsPrevState(types), "preempt_count_from_rq": preemptCountFromRunQueue(types),
+		"tells_prev_state": tellsPrevState(types), "preempt_count_from_rq": count.fromRunQueue, "interrupt_bits": count.interruptBits,
 		"least_ns": uint64(max(o.Least, 0)), "long_ns": uint64(o.Long), "wanted_states": o.States, "kernel_threads": o.Threads,
 		"unwinds_late": p.via == TPBTF,
 	}
@@ -135,38 +132,6 @@ func (p *Profile) settings(types *btf.Spec) map[string]any {
 const time1e9 = 1_000_000_000
 
 func (o *ProfileOptions) hasStorage(types *btf.Spec) bool { return !o.old && hasTaskStorage(types) }
-
-// preemptCountFromRunQueue is how far a CPU's count of what must not be interrupted lies from its
-// run queue; 0: not known.
-func preemptCountFromRunQueue(types *btf.Spec) int64 {
-	if !hasMember(types, "cfs_rq", "rq") {
-		return 0
-	}
-	var section *btf.Datasec
-	if types.TypeByName(".data..percpu", &section) != nil {
-		return 0
-	}
-	at := func(name string) (uint32, bool) {
-		i := slices.IndexFunc(section.Vars, func(v btf.VarSecinfo) bool { return v.Type.TypeName() == name })
-		if i < 0 {
-			return 0, false
-		}
-		return section.Vars[i].Offset, true
-	}
-	runQueue, ok := at("runqueues")
-	if !ok {
-		return 0
-	}
-	if count, ok := at(preemptCountVar); ok {
-		return int64(count) - int64(runQueue)
-	}
-	hot, ok := at(preemptCountStruct)
-	within, known := memberOffset(types, preemptCountStruct, "preempt_count")
-	if !ok || !known {
-		return 0
-	}
-	return int64(hot) + int64(within) - int64(runQueue)
-}
 
 // memberOffset finds a member, also in structs and unions without a name, in bytes.
 func memberOffset(spec *btf.Spec, name, member string) (uint32, bool) {

@@ -229,6 +229,7 @@ const (
 	profileVarFreePidAt           = "free_pid_at"
 	profileVarGeneration          = "generation"
 	profileVarIncludeSelf         = "include_self"
+	profileVarInterruptBits       = "interrupt_bits"
 	profileVarKernelOnly          = "kernel_only"
 	profileVarKernelThreads       = "kernel_threads"
 	profileVarLeastNs             = "least_ns"
@@ -362,6 +363,7 @@ type profileVariableSpecs struct {
 	FreePidAt           *ebpf.VariableSpec `ebpf:"free_pid_at"`
 	Generation          *ebpf.VariableSpec `ebpf:"generation"`
 	IncludeSelf         *ebpf.VariableSpec `ebpf:"include_self"`
+	InterruptBits       *ebpf.VariableSpec `ebpf:"interrupt_bits"`
 	KernelOnly          *ebpf.VariableSpec `ebpf:"kernel_only"`
 	KernelThreads       *ebpf.VariableSpec `ebpf:"kernel_threads"`
 	LeastNs             *ebpf.VariableSpec `ebpf:"least_ns"`
@@ -468,6 +470,7 @@ type profileVariables struct {
 	FreePidAt           *ebpf.Variable `ebpf:"free_pid_at"`
 	Generation          *ebpf.Variable `ebpf:"generation"`
 	IncludeSelf         *ebpf.Variable `ebpf:"include_self"`
+	InterruptBits       *ebpf.Variable `ebpf:"interrupt_bits"`
 	KernelOnly          *ebpf.Variable `ebpf:"kernel_only"`
 	KernelThreads       *ebpf.Variable `ebpf:"kernel_threads"`
 	LeastNs             *ebpf.Variable `ebpf:"least_ns"`
