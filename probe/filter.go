@@ -53,6 +53,9 @@ func (o *object) filterProcesses(pids []uint32) error {
 	if err := wantPIDs(o.collection.Maps["wanted_tgids"], o.resolve, pids); err != nil {
 		return err
 	}
+	if o.resolve != nil && !seesInitialPIDs("/") {
+		o.numbers.here = map[uint32]uint32{}
+	}
 	self, err := o.GlobalPID(uint32(os.Getpid()))
 	if err != nil {
 		return err
