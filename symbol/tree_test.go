@@ -134,7 +134,7 @@ func forkedTree(t *testing.T, same bool) *tree {
 	tr.maps(t, tr.inode, "")
 	stat := func(pid, parent, stack int) {
 		fields := strings.Fields(strings.Repeat("1 ", 40))
-		fields[4-4], fields[28-4] = fmt.Sprint(parent), fmt.Sprint(stack)
+		fields[0], fields[24] = fmt.Sprint(parent), fmt.Sprint(stack)
 		write(t, filepath.Join(tr.root, fmt.Sprintf("proc/%d/stat", pid)), fmt.Sprintf("%d (a) S %s\n", pid, strings.Join(fields, " ")))
 	}
 	stack := 4000
