@@ -248,8 +248,18 @@ int leave_multi(void *ctx)
 
 /*
  * A thread's last switch is not seen by these means, and after sched_process_exit it still waits, as
- * it lets go of memory and files. The task is typed here, for whom its state is found by.
+ * it lets go of memory and files. But when it is freed is up to the kernel: what it has waited until
+ * it began to end is told at once. The task is typed here, for whom its state is found by.
  */
+SEC("tp_btf/sched_process_exit")
+int exit_tp_btf(__u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+
+	tell_now(find_wait(task, task->pid), task, RECORD_TALLY);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_free")
 int free_tp_btf(__u64 *ctx)
 {

@@ -3,10 +3,12 @@
 package probe
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/lab"
 )
@@ -18,7 +20,7 @@ func TestTheLastWaitOfAThreadIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	device := lab.Waiting(t)
+	device := lab.Written(t)
 	for _, via := range append(slices.Clone(byTracepoints), Fexit, Kretprobe, Tracefs) {
 		t.Run(string(via), func(t *testing.T) {
 			c := lab.Workload{Name: "leave", Args: []string{"1", device.Path}}.Start(t)
@@ -34,8 +36,7 @@ func TestTheLastWaitOfAThreadIsTold(t *testing.T) {
 			}
 			c.Go()
 			c.Wait()
-			time.Sleep(3 * lastEvents) // until it is freed
-			r := finish(t, w)
+			r := untilFreed(t, w, c.PID())
 			last, waits := 0, uint64(0)
 			for _, wait := range r.waits {
 				if wait.PID == c.PID() && holds(symbols, wait.Site.Stack, "do_exit") {
@@ -55,4 +56,26 @@ func TestTheLastWaitOfAThreadIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// untilFreed takes what is told of a process until the end of all its threads is, which the kernel takes its time for.
+func untilFreed(t *testing.T, w Witness, pid uint32) *witnessed {
+	t.Helper()
+	r := &witnessed{tallies: map[uint32]*event.Tally{}}
+	for range 20 {
+		time.Sleep(2 * lastEvents)
+		more := finish(t, w)
+		r.waits = append(r.waits, more.waits...)
+		maps.Copy(r.tallies, more.tallies)
+		known, live := false, false
+		for _, tally := range r.tallies {
+			if tally.PID == pid {
+				known, live = true, live || !tally.Exited
+			}
+		}
+		if known && !live {
+			break
+		}
+	}
+	return r
 }

@@ -70,7 +70,7 @@ func TestTheLastSleepOfAThreadIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	device := lab.Waiting(t)
+	device := lab.Written(t)
 	for _, via := range profileMeans[ProfileOffCPU] {
 		p := openProfile(t, ProfileOffCPU, ProfileOptions{Via: via, Follow: true})
 		c := lab.Workload{Name: "leave", Args: []string{"1", device.Path}}.Start(t)

@@ -98,6 +98,10 @@ var Table = []Probe{
 		Programs: map[Means]string{TP: "made_tp"}, Follow: true,
 	},
 	{
+		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread begins to end",
+		Programs: map[Means]string{Fexit: "exit_tp_btf", Kretprobe: "exit_tp_btf"},
+	},
+	{
 		ID: "free", Group: "sched", Point: "sched_process_free", Witness: "a thread has ended",
 		Programs: map[Means]string{Fexit: "free_tp_btf", Kretprobe: "free_tp_btf"},
 	},

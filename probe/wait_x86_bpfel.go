@@ -220,6 +220,7 @@ const (
 	waitProgEnterFentry     = "enter_fentry"
 	waitProgEnterKprobe     = "enter_kprobe"
 	waitProgEnterMulti      = "enter_multi"
+	waitProgExitTpBtf       = "exit_tp_btf"
 	waitProgForkRawTp       = "fork_raw_tp"
 	waitProgForkTpBtf       = "fork_tp_btf"
 	waitProgFreeTpBtf       = "free_tp_btf"
@@ -331,6 +332,7 @@ type waitProgramSpecs struct {
 	EnterFentry    *ebpf.ProgramSpec `ebpf:"enter_fentry"`
 	EnterKprobe    *ebpf.ProgramSpec `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.ProgramSpec `ebpf:"enter_multi"`
+	ExitTpBtf      *ebpf.ProgramSpec `ebpf:"exit_tp_btf"`
 	ForkRawTp      *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
 	ForkTpBtf      *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
 	FreeTpBtf      *ebpf.ProgramSpec `ebpf:"free_tp_btf"`
@@ -529,6 +531,7 @@ type waitPrograms struct {
 	EnterFentry    *ebpf.Program `ebpf:"enter_fentry"`
 	EnterKprobe    *ebpf.Program `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.Program `ebpf:"enter_multi"`
+	ExitTpBtf      *ebpf.Program `ebpf:"exit_tp_btf"`
 	ForkRawTp      *ebpf.Program `ebpf:"fork_raw_tp"`
 	ForkTpBtf      *ebpf.Program `ebpf:"fork_tp_btf"`
 	FreeTpBtf      *ebpf.Program `ebpf:"free_tp_btf"`
@@ -556,6 +559,7 @@ func (p *waitPrograms) Close() error {
 		p.EnterFentry,
 		p.EnterKprobe,
 		p.EnterMulti,
+		p.ExitTpBtf,
 		p.ForkRawTp,
 		p.ForkTpBtf,
 		p.FreeTpBtf,
