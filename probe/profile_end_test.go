@@ -41,7 +41,7 @@ func TestTheEndOfAThreadIsProfiled(t *testing.T) {
 	}
 	mib := "1024"
 	if lab.Guest() {
-		mib = "256"
+		mib = "96"
 	}
 	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock, Frequency: often(), Follow: true})
 	c := lab.Workload{Name: "leave", Args: []string{mib}}.Start(t)
