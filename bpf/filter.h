@@ -36,8 +36,9 @@ INLINE void follow_child(__u32 parent, __u32 child)
 {
 	__u8 yes = 1;
 
-	if (bpf_map_lookup_elem(&followed, &parent) &&
-	    bpf_map_update_elem(&followed, &child, &yes, BPF_ANY))
+	if (!bpf_map_lookup_elem(&followed, &parent))
+		bpf_map_delete_elem(&followed, &child); /* an earlier thread had its number */
+	else if (bpf_map_update_elem(&followed, &child, &yes, BPF_ANY))
 		lose(LOSS_FOLLOW_FULL, 1, 0);
 }
 

@@ -12,9 +12,8 @@
  */
 const volatile __s64 preempt_count_from_rq = 0;	/* 0: not known */
 
-#define IN_SOFTIRQ	0x00000100	/* serves one; without this bit they are only held off */
-#define IN_HARDIRQ	0x000f0000
-#define IN_NMI		0x00f00000
+/* Which of its bits say that an interrupt is served: those of hard ones have moved. */
+const volatile __u32 interrupt_bits = 0;
 
 INLINE enum prof_waker waker_context(struct task_struct *current, __u32 tid)
 {
@@ -28,7 +27,7 @@ INLINE enum prof_waker waker_context(struct task_struct *current, __u32 tid)
 	rq = BPF_CORE_READ(current, se.cfs_rq, rq);
 	if (!rq || bpf_probe_read_kernel(&count, sizeof(count), (void *)rq + preempt_count_from_rq))
 		return WAKER_UNSURE;
-	return count & (IN_SOFTIRQ | IN_HARDIRQ | IN_NMI) ? WAKER_INTERRUPT : WAKER_THREAD;
+	return count & interrupt_bits ? WAKER_INTERRUPT : WAKER_THREAD;
 }
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef IOWITNESS_PROFILE_H
 #define IOWITNESS_PROFILE_H
 
-#include "filter.h"
+#include "follow.h"
 #include "gate.h"
 #include "hist.h"
 #include "stacks.h"
@@ -77,6 +77,8 @@ INLINE void tell_process(struct task_struct *task, __u32 tgid, enum process_even
 	}
 	put_head(&record->head, RECORD_PROCESS, sizeof(*record), task);
 	record->head.tgid = tgid;
+	if (event == PROCESS_FORKED) /* task may be its parent, whose name it still has */
+		record->head.tid = tgid;
 	record->at = now;
 	record->event = event;
 	record->parent = parent;

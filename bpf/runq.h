@@ -218,26 +218,32 @@ INLINE void end_runq(void *ctx, struct off_thread *thread, struct runq_cpu *cpu,
 		tell_long(ctx, thread, &wait, cpu);
 }
 
-/* A new thread waits for its first CPU. */
-INLINE void begin_new(struct task_struct *task, __u32 tid, __u32 tgid)
+/* A new thread, not yet awake. task: its own, or that of who makes it, whose name it has. NULL: nobody asks about it. */
+INLINE struct off_thread *expect_new(struct task_struct *task, __u32 tid, __u32 tgid)
 {
 	struct off_thread *thread;
-	__u64 now;
 
-	if (!epoch || !is_wanted(task, tid, tgid))
-		return;
+	if (!tid || !epoch || !is_wanted(task, tid, tgid))
+		return NULL;
 	thread = make_thread(task, tid);
 	if (!thread) {
 		lose(LOSS_PROF_THREADS, 1, 0);
-		return;
+		return NULL;
 	}
-	now = bpf_ktime_get_ns();
 	thread->generation = generation;
 	thread->tid = tid;
 	thread->tgid = tgid;
 	thread->state = PROF_SLEEPS;
-	thread->on = 0;
+	thread->off = thread->on = 0;
 	BPF_CORE_READ_STR_INTO(&thread->comm, task, comm);
+	return thread;
+}
+
+/* A new thread waits for its first CPU. */
+INLINE void wake_new(struct off_thread *thread, __u64 now)
+{
+	if (!thread || thread->generation != generation)
+		return;
 	note_waker(thread, now);
 	thread->waker_is = WAKER_NEW;
 	thread->off = now;

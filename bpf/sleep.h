@@ -246,21 +246,26 @@ int leave_multi(void *ctx)
 	return leave_call(ctx, bpf_get_attach_cookie(ctx));
 }
 
-/* A thread that ends has no further switch that these means would see. */
-
+/*
+ * A thread's last switch is not seen by these means, and after sched_process_exit it still waits, as
+ * it lets go of memory and files. But when it is freed is up to the kernel: what it has waited until
+ * it began to end is told at once. The task is typed here, for whom its state is found by.
+ */
 SEC("tp_btf/sched_process_exit")
 int exit_tp_btf(__u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 
-	leave(task, task->pid);
+	tell_now(find_wait(task, task->pid), task, RECORD_TALLY);
 	return 0;
 }
 
-SEC("raw_tp/sched_process_exit")
-int exit_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+SEC("tp_btf/sched_process_free")
+int free_tp_btf(__u64 *ctx)
 {
-	leave(this_task(), (__u32)bpf_get_current_pid_tgid());
+	struct task_struct *task = (void *)ctx[0];
+
+	leave(task, task->pid);
 	return 0;
 }
 

@@ -63,8 +63,6 @@ INLINE void forget_thread(__u32 tid)
 {
 	if (storage_by_hash)
 		bpf_map_delete_elem(&off_hash, &tid);
-	if (filter_follow)
-		bpf_map_delete_elem(&followed, &tid);
 }
 
 INLINE enum prof_state state_of(__u32 state, bool preempted)

@@ -4,6 +4,7 @@
  * block_rq_complete the request that ended it, the walk those still in progress.
  * Where these cannot be had, functions that sleep are seen at entry and return.
  */
+#include "tracepoint.h"
 #include "wait.h"
 #include <bpf/bpf_tracing.h>
 
@@ -249,34 +250,7 @@ int fork_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Plain tracepoints: thread ids only. The offsets are those of the events' format files. */
-
-struct trace_entry {
-	__u16 type;
-	__u8 flags;
-	__u8 preempt_count;
-	int pid;
-};
-
-struct trace_sched_switch {
-	struct trace_entry entry;
-	char prev_comm[COMM_BYTES];
-	int prev_pid;
-	int prev_prio;
-	long prev_state;
-	char next_comm[COMM_BYTES];
-	int next_pid;
-	int next_prio;
-};
-
-struct trace_sched_waking {
-	struct trace_entry entry;
-	char comm[COMM_BYTES];
-	int pid;
-};
-
-/* What the event's prev_state says of a preempted thread: "R+". */
-#define TASK_REPORT_MAX 0x100
+/* Plain tracepoints: thread ids only. */
 
 SEC("tp/sched/sched_switch")
 int switch_tp(struct trace_sched_switch *ctx)
@@ -294,7 +268,7 @@ int switch_tp(struct trace_sched_switch *ctx)
 }
 
 SEC("tp/sched/sched_waking")
-int waking_tp(struct trace_sched_waking *ctx)
+int waking_tp(struct trace_sched_wakeup *ctx)
 {
 	__u32 tid = ctx->pid;
 
@@ -324,16 +298,12 @@ int complete_tp(struct trace_block_rq_complete *ctx)
 	return 0;
 }
 
-/* From the event's format file: the names before it became of variable length in 6.13. */
-const volatile __u32 fork_child_at = 0;
-
-SEC("tp/sched/sched_process_fork")
-int fork_tp(void *ctx)
+SEC("tp/task/task_newtask")
+int made_tp(void *ctx)
 {
-	__u32 child = 0;
+	__u32 tgid, tid = made_thread(ctx, &tgid);
 
-	bpf_probe_read_kernel(&child, sizeof(child), ctx + fork_child_at);
-	follow_child((__u32)bpf_get_current_pid_tgid(), child);
+	follow_child((__u32)bpf_get_current_pid_tgid(), tid);
 	return 0;
 }
 

@@ -310,29 +310,40 @@ INLINE void end_wait(struct thread_wait *wait, struct task_struct *task)
 	tell_wait(wait, task, &ended, joined, NULL);
 }
 
-/* The thread's last switch: tell what it waited in all, then forget it. */
-SUBPROGRAM int tell_exit(struct thread_wait *wait, struct task_struct *task, __u32 tid)
+INLINE __u64 waited_ns(struct thread_wait *wait)
+{
+	return wait->sums[0].blocked_ns + wait->sums[1].blocked_ns + wait->sums[2].blocked_ns + wait->sums[3].blocked_ns;
+}
+
+/* What a thread has waited in all so far, out of turn: it ends, or has ended. */
+SUBPROGRAM int tell_now(struct thread_wait *wait, struct task_struct *task, __u32 kind)
 {
 	struct tally_record *record;
 
-	if (!wait)
+	if (!wait || !wait->count)
 		return 0;
-	if (wait->count) {
-		record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
-		if (record) {
-			put_head(&record->head, RECORD_EXIT, sizeof(*record), task);
-			record->now = wait->ended;
-			__builtin_memcpy(&record->wait, wait, sizeof(record->wait));
-			record->has_site = 0;
-			record->state = TASK_DEAD;
-			bpf_ringbuf_submit(record, ring_wakeup());
-		} else {
-			lose(LOSS_RING_EXIT, wait->count - wait->walked,
-			     wait->sums[0].blocked_ns + wait->sums[1].blocked_ns +
-			     wait->sums[2].blocked_ns + wait->sums[3].blocked_ns - wait->walked_ns);
-		}
+	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+	if (!record) {
+		if (kind == RECORD_EXIT)
+			lose(LOSS_RING_EXIT, wait->count - wait->walked, waited_ns(wait) - wait->walked_ns);
+		return 0;
 	}
-	if (storage_by_hash) {
+	put_head(&record->head, kind, sizeof(*record), task);
+	record->now = wait->ended;
+	__builtin_memcpy(&record->wait, wait, sizeof(record->wait));
+	record->has_site = 0;
+	record->state = TASK_DEAD;
+	bpf_ringbuf_submit(record, ring_wakeup());
+	wait->walked = wait->count;
+	wait->walked_ns = waited_ns(wait);
+	return 0;
+}
+
+/* The thread's last moment: tell what it waited in all, then forget it. */
+SUBPROGRAM int tell_exit(struct thread_wait *wait, struct task_struct *task, __u32 tid)
+{
+	tell_now(wait, task, RECORD_EXIT);
+	if (wait && storage_by_hash) {
 		bpf_map_delete_elem(&thread_hash, &tid);
 		bpf_map_delete_elem(&sleep_sites, &tid);
 		bpf_map_delete_elem(&call_hash, &tid);

@@ -125,8 +125,7 @@ int walk(struct bpf_iter__task *ctx)
 	if (bpf_seq_write(ctx->meta->seq, record, size))
 		return 0;
 	wait->walked = record->wait.count;
-	wait->walked_ns = record->wait.sums[0].blocked_ns + record->wait.sums[1].blocked_ns +
-			  record->wait.sums[2].blocked_ns + record->wait.sums[3].blocked_ns;
+	wait->walked_ns = waited_ns(&record->wait);
 	if (record->has_site)
 		wait->told_start = record->wait.start;
 	return 0;

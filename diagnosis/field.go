@@ -51,7 +51,7 @@ var MeansFields = []Field{
 
 // VerbFields are the keys of an element of verbs.
 var VerbFields = []Field{
-	{ID: "id", Kind: Text, Help: "The command: block or fs."},
+	{ID: "id", Kind: Text, Help: "The command: block, fs, cpu, offcpu or runq."},
 	{ID: "title", Kind: Text, Help: "What it witnesses."},
 	{ID: "verdict", Kind: Text, Help: "As in means: what it loads and attaches was tried, with its gate closed."},
 	{ID: "means", Kind: Text, Nullable: true, Help: "Id of the means that it takes; null: none works."},

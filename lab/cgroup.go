@@ -64,6 +64,15 @@ func Waiting(t testing.TB) Device {
 	return Loop(t, 16)
 }
 
+// Written is a device whose writes make the thread that waits for them wait.
+func Written(t testing.TB) Device {
+	t.Helper()
+	if Guest() {
+		return NullBlk(t, 50*time.Millisecond)
+	}
+	return Loop(t, 16)
+}
+
 // SlowDisk is a device whose requests of everybody, the kernel's threads included,
 // last: each by a delay in a guest, elsewhere four in that time. end lets the rest
 // go at once where it can.

@@ -151,6 +151,11 @@ func (c *Child) End() {
 	c.cmd.Wait()
 }
 
+// CPU is what the process has used of CPUs to its very end, by the kernel's account.
+func (c *Child) CPU() time.Duration {
+	return c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
+}
+
 // Wait waits for its end and gives its truth.
 func (c *Child) Wait() Truth {
 	c.t.Helper()

@@ -142,3 +142,45 @@ func sleeper(t *Truth, a []string) error {
 		return nil
 	})
 }
+
+// ping lets two threads, named ping and pong, wake each other in turn. Each turn is an operation.
+func ping(t *Truth, a []string) error {
+	n, err := strconv.Atoi(a[0])
+	if err != nil {
+		return err
+	}
+	var there, back [2]int
+	if err := errors.Join(unix.Pipe(there[:]), unix.Pipe(back[:])); err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		nameThread("pong")
+		var ball [1]byte
+		for range n {
+			if err := errors.Join(pass(unix.Read, there[0], ball[:]), pass(unix.Write, back[1], ball[:])); err != nil {
+				failed <- err
+				return
+			}
+		}
+		failed <- nil
+	}()
+	runtime.LockOSThread()
+	nameThread("ping")
+	var ball [1]byte
+	for range n {
+		if err := t.timed(func() error {
+			return errors.Join(pass(unix.Write, there[1], ball[:]), pass(unix.Read, back[0], ball[:]))
+		}); err != nil {
+			return err
+		}
+	}
+	return <-failed
+}
+
+// pass reads or writes a byte.
+func pass(how func(int, []byte) (int, error), fd int, ball []byte) error {
+	_, err := how(fd, ball)
+	return err
+}

@@ -49,6 +49,9 @@ var workloads = map[string]func(*Truth, []string) error{
 	"spin":         spin,           // ms...: threads that use up so much CPU time each, at the same time
 	"compete":      compete,        // ms...: the same, all on one CPU
 	"sleeper":      sleeper,        // n ms: sleeps
+	"ping":         ping,           // n: two threads that wake each other in turn
+	"leave":        leaveMemory,    // mib [device]: leaves so much memory, and dirty pages of a device, to its end
+	"take_over":    takeOver,       // command...: becomes it, in a thread that is not the first
 	"migrate":      migratingReads, // file n: O_DIRECT reads, changing the CPU between them
 }
 

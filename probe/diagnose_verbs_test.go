@@ -28,8 +28,18 @@ func TestVerbsAreJudgedByTheirMeans(t *testing.T) {
 		h := usual()
 		test.change(h)
 		r := h.diagnose(t)
-		if len(r.Verbs) != 2 || r.Verbs[0].ID != "block" || r.Verbs[1].ID != "fs" {
+		var ids []string
+		for i := range r.Verbs {
+			ids = append(ids, r.Verbs[i].ID)
+		}
+		if strings.Join(ids, " ") != "block fs cpu offcpu runq" {
 			t.Fatalf("%+v", r.Verbs)
+		}
+		if cpu := &r.Verbs[2]; cpu.Verdict != diagnosis.Usable || cpu.Means != string(PerfEvent) {
+			t.Errorf("%s: samples need none of the means of waits: %+v", name, cpu)
+		}
+		if runq := &r.Verbs[4]; name == "no means at all" && (runq.Verdict != diagnosis.Usable || runq.Means != string(TP)) {
+			t.Errorf("%s: plain tracepoints are the last: %+v", name, runq)
 		}
 		v := r.Verbs[0]
 		if v.Verdict != test.verdict || v.Means != test.means || !strings.Contains(v.Reason, test.reason) || (v.Reason == "") != (test.reason == "") {

@@ -53,6 +53,9 @@ func (o *object) filterProcesses(pids []uint32) error {
 	if err := wantPIDs(o.collection.Maps["wanted_tgids"], o.resolve, pids); err != nil {
 		return err
 	}
+	if o.resolve != nil && !seesInitialPIDs("/") {
+		o.numbers.here = map[uint32]uint32{}
+	}
 	self, err := o.GlobalPID(uint32(os.Getpid()))
 	if err != nil {
 		return err
@@ -77,11 +80,11 @@ func (o *object) GlobalPID(pid uint32) (uint32, error) {
 }
 
 // globalThread is a thread's number in the initial pid namespace.
-func (w *bpfWitness) globalThread(tid uint32) (uint32, error) {
-	if w.resolve == nil {
+func (o *object) globalThread(tid uint32) (uint32, error) {
+	if o.resolve == nil {
 		return tid, nil
 	}
-	r, err := resolveIDs(w.resolve)
+	r, err := resolveIDs(o.resolve)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -155,7 +154,7 @@ func (f *FS) prepare() (err error) {
 func (f *FS) attach() error {
 	for _, p := range FSTable {
 		program := f.collection.Programs[f.programs[p.ID]]
-		l, err := attachAs(p, program)
+		l, err := attachAs(nil, p, program)
 		if err == nil {
 			f.links = append(f.links, l)
 			continue
@@ -166,13 +165,6 @@ func (f *FS) attach() error {
 		f.note(p, err)
 	}
 	return nil
-}
-
-func attachAs(p Probe, program *ebpf.Program) (io.Closer, error) {
-	if program.Type() == ebpf.RawTracepoint {
-		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
-	}
-	return link.AttachTracing(link.TracingOptions{Program: program})
 }
 
 // note says once what is lost without a probe, however many serve the same purpose.

@@ -5,7 +5,6 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -172,20 +171,18 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 			w.Close()
 		}
 	}()
-	var forkChild uint32
+	settings := w.settings()
 	if via == TP {
 		if w.tracefs, err = tracefs.Open("/"); err != nil {
 			return nil, err
 		}
-		if forkChild, err = checkFormats(w.tracefs); err != nil {
+		if err := placeFields(w.tracefs, Table, settings); err != nil {
 			return nil, err
 		}
 	}
 	all := spec.Copy()
 	programsFor(spec, via, o.Follow, own, multiHasNoPool(types))
 	w.schedulerClock = via == TPBTF && own && hasSchedulerClock(types)
-	settings := w.settings()
-	settings["fork_child_at"] = forkChild
 	if err := o.configure(spec, settings, types); err != nil {
 		return nil, err
 	}
@@ -227,48 +224,13 @@ func replaceTaskStorage(spec *ebpf.CollectionSpec) {
 	}
 }
 
-// tracepointField is a field of an event that wait.bpf.c reads at a fixed place.
-type tracepointField struct {
-	group, name, field string
-	offset             int
-}
-
-var tracepointFields = []tracepointField{
-	{"sched", "sched_switch", "prev_state", 32},
-	{"sched", "sched_switch", "next_pid", 56},
-	{"sched", "sched_waking", "pid", 24},
-	{"block", "block_rq_complete", "dev", 8},
-	{"block", "block_rq_complete", "sector", 16},
-	{"block", "block_rq_complete", "nr_sector", 24},
-}
-
-// checkFormats compares the plain tracepoints' fields with what wait.bpf.c reads.
-func checkFormats(t *tracefs.FS) (forkChild uint32, err error) {
-	for _, want := range tracepointFields {
-		format, err := t.Format(want.group, want.name)
-		if err != nil {
-			return 0, err
-		}
-		if got, ok := format.Field(want.field); !ok || got.Offset != want.offset {
-			return 0, fmt.Errorf("tracepoint %s:%s has its field %s elsewhere than iowitness reads it",
-				want.group, want.name, want.field)
-		}
-	}
-	format, err := t.Format("sched", "sched_process_fork")
-	if err != nil {
-		return 0, err
-	}
-	child, _ := format.Field("child_pid")
-	return uint32(child.Offset), nil
-}
-
 func (w *bpfWitness) attach() error {
 	for _, p := range Table {
 		program := w.collection.Programs[p.Programs[w.means]]
 		if program == nil {
 			continue
 		}
-		l, err := w.attachProbe(p, program)
+		l, err := attachAs(w.tracefs, p, program)
 		if err != nil && !p.Optional {
 			return fmt.Errorf("attaching to %s:%s: %w", p.Group, p.Point, err)
 		}
@@ -279,16 +241,6 @@ func (w *bpfWitness) attach() error {
 		w.links = append(w.links, l)
 	}
 	return w.attachWalks()
-}
-
-func (w *bpfWitness) attachProbe(p Probe, program *ebpf.Program) (io.Closer, error) {
-	switch w.means {
-	case TPBTF, Fexit:
-		return link.AttachTracing(link.TracingOptions{Program: program})
-	case RawTP, Kretprobe:
-		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
-	}
-	return attachTracepoint(w.tracefs, p, program)
 }
 
 func (w *bpfWitness) attachWalks() (err error) {

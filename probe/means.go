@@ -25,6 +25,7 @@ const (
 	losesRequests  = "waits are not joined to block requests"
 	losesUnflagged = "waits that the kernel does not flag as iowait are seen only in the functions listed"
 	losesReturns   = "returns are missed when all instances of a return probe are in use; they are counted"
+	losesSkipped   = "switches are skipped while a BPF map is read on the same CPU; they are counted"
 	losesCauses    = "no stacks, so no causes and no files"
 )
 
@@ -53,7 +54,7 @@ var Descriptions = []Description{
 	{
 		Means: TP, Title: "plain tracepoints of the scheduler", bpf: true,
 		Needs:   []string{needsRight, needsBPF, "BTF of the kernel, its own or by --btf", "tracefs, or the right to mount it"},
-		Loses:   []string{losesMapped, losesLazy, "it costs about 1.6 times as much for each wait"},
+		Loses:   []string{losesMapped, losesLazy, losesSkipped, "it costs about 1.6 times as much for each wait"},
 		options: append([]string{"CONFIG_TRACEPOINTS", "CONFIG_EVENT_TRACING"}, bpfOptions...),
 	},
 	{

@@ -27,6 +27,7 @@ type object struct {
 	record     ringbuf.Record
 	undecoded  uint64 // records that were not understood
 	fellSilent uint32
+	numbers    numbers
 }
 
 func (o *object) openRing() (err error) {

@@ -3,9 +3,11 @@
 package probe
 
 import (
+	"io"
 	"os"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"github.com/iowitness/iowitness/tracefs"
@@ -14,6 +16,17 @@ import (
 // perfLink is a program on a perf event of a tracepoint. Unlike link.Tracepoint
 // it needs no mounted tracefs: the event's number may come from a private mount.
 type perfLink struct{ event *os.File }
+
+// attachAs attaches a program to its point as its type asks for; at: where plain tracepoints are, nil if there are none.
+func attachAs(at *tracefs.FS, p Probe, program *ebpf.Program) (io.Closer, error) {
+	switch program.Type() {
+	case ebpf.RawTracepoint:
+		return link.AttachRawTracepoint(link.RawTracepointOptions{Name: p.Point, Program: program})
+	case ebpf.TracePoint:
+		return attachTracepoint(at, p, program)
+	}
+	return link.AttachTracing(link.TracingOptions{Program: program})
+}
 
 func attachTracepoint(t *tracefs.FS, p Probe, program *ebpf.Program) (*perfLink, error) {
 	id, err := t.EventID(p.Group, p.Point)

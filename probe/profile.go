@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 
 	"github.com/iowitness/iowitness/event"
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // ErrProfileUnsupported is wrapped by errors that say that this kernel, or these
@@ -80,8 +80,8 @@ type Profile struct {
 	kind    ProfileKind
 	via     Means
 	options ProfileOptions
-	events  *cpuEvents // of samples
-	resolve *link.Iter
+	events  *cpuEvents  // of samples
+	tracefs *tracefs.FS // of plain tracepoints
 	walk    *link.Iter
 	notes   []string
 
@@ -142,7 +142,16 @@ func loadProfileBy(kind ProfileKind, o ProfileOptions, via Means, types *btf.Spe
 		p.notes = append(p.notes, p.events.notes...)
 	}
 	p.keep(spec, own)
-	if err := setAll(spec, p.settings(types, own)); err != nil {
+	settings := p.settings(types)
+	if via == TP {
+		if p.tracefs, err = tracefs.Open("/"); err != nil {
+			return nil, err
+		}
+		if err := placeFields(p.tracefs, ProfileTables[kind], settings); err != nil {
+			return nil, err
+		}
+	}
+	if err := setAll(spec, settings); err != nil {
 		return nil, err
 	}
 	if !o.hasStorage(types) {
@@ -160,27 +169,12 @@ func loadProfileBy(kind ProfileKind, o ProfileOptions, via Means, types *btf.Spe
 
 // prepare fills the tables by which the kernel side filters, and opens the ring.
 func (p *Profile) prepare() (err error) {
-	for name, to := range map[string]**link.Iter{resolveProgram: &p.resolve, offWalkProgram: &p.walk} {
-		if program := p.collection.Programs[name]; program != nil {
-			if *to, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
-				return fmt.Errorf("iterating over threads: %w", err)
-			}
+	if program := p.collection.Programs[offWalkProgram]; program != nil {
+		if p.walk, err = link.AttachIter(link.IterOptions{Program: program}); err != nil {
+			return fmt.Errorf("iterating over threads: %w", err)
 		}
 	}
-	if err := wantPIDs(p.collection.Maps["wanted_tgids"], p.resolve, p.options.PIDs); err != nil {
-		return err
-	}
-	self := uint32(os.Getpid())
-	if p.resolve != nil {
-		seen, err := resolveIDs(p.resolve)
-		if err != nil {
-			return err
-		}
-		if global, ok := seen.tgid[self]; ok {
-			self = global
-		}
-	}
-	if err := p.set("self_tgid", self); err != nil {
+	if err := errors.Join(p.openResolve(), p.filterProcesses(p.options.PIDs)); err != nil {
 		return err
 	}
 	return p.openRing()
@@ -198,7 +192,7 @@ func (p *Profile) attach() error {
 			}
 			continue
 		}
-		l, err := attachAs(point, program)
+		l, err := attachAs(p.tracefs, point, program)
 		if err == nil {
 			p.links = append(p.links, l)
 			continue
@@ -234,7 +228,9 @@ func (p *Profile) Period() time.Duration {
 	return p.events.period
 }
 
-func (p *Profile) byHash() bool { return p.collection.Maps["off_storage"] == nil || p.via == RawTP }
+func (p *Profile) byHash() bool {
+	return p.collection.Maps["off_storage"] == nil || p.via == RawTP || p.via == TP
+}
 
 // Start opens the gate.
 func (p *Profile) Start() error {
@@ -326,16 +322,9 @@ func (p *Profile) Follow(tid uint32) error { return p.followed(tid, true) }
 func (p *Profile) Unfollow(tid uint32) error { return p.followed(tid, false) }
 
 func (p *Profile) followed(tid uint32, yes bool) error {
-	if p.resolve != nil {
-		seen, err := resolveIDs(p.resolve)
-		if err != nil {
-			return err
-		}
-		global, ok := seen.tid[tid]
-		if !ok {
-			return fmt.Errorf("there is no thread with id %d", tid)
-		}
-		tid = global
+	tid, err := p.globalThread(tid)
+	if err != nil {
+		return err
 	}
 	if yes {
 		return p.collection.Maps["followed"].Put(tid, uint8(1))
@@ -393,11 +382,13 @@ func (p *Profile) Detach() error {
 // Close detaches and frees everything. It may be called more than once.
 func (p *Profile) Close() error {
 	errs := []error{p.Detach()}
-	for _, iter := range []**link.Iter{&p.resolve, &p.walk} {
-		if *iter != nil {
-			errs = append(errs, (*iter).Close())
-			*iter = nil
-		}
+	if p.walk != nil {
+		errs = append(errs, p.walk.Close())
+		p.walk = nil
+	}
+	if p.tracefs != nil {
+		p.tracefs.Close()
+		p.tracefs = nil
 	}
 	return errors.Join(append(errs, p.close())...)
 }

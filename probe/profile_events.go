@@ -52,7 +52,7 @@ func newCPUEvents(o *ProfileOptions) (*cpuEvents, error) {
 			return e, nil
 		}
 		if o.Event == EventCycles {
-			return nil, fmt.Errorf("the CPU's cycles cannot be counted here, so samples come only by --event %s: %w", EventCPUClock, err)
+			return nil, fmt.Errorf("the CPU's cycles cannot be counted, so samples come only by --event %s: %w", EventCPUClock, noCounter(err))
 		}
 	}
 	period := time1e9 / int64(o.Frequency)
@@ -60,6 +60,22 @@ func newCPUEvents(o *ProfileOptions) (*cpuEvents, error) {
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: uint64(period),
 		Bits: unix.PerfBitDisabled, Size: unix.PERF_ATTR_SIZE_VER1,
 	}}, nil
+}
+
+// noCounter says in words why the kernel does not count what the CPU does.
+func noCounter(err error) error {
+	why := ""
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
+		why = "this machine has no performance counters, or keeps them from this kernel as many virtual machines do"
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		why = "the kernel does not allow it to this process (CAP_PERFMON, kernel.perf_event_paranoid)"
+	case errors.Is(err, unix.EBUSY):
+		why = "somebody else has them to himself"
+	default:
+		return err
+	}
+	return fmt.Errorf("%s (%w)", why, err)
 }
 
 // attach lets a program sample all CPUs that are online.

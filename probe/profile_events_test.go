@@ -3,8 +3,12 @@
 package probe
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestParseCPUList(t *testing.T) {
@@ -25,4 +29,15 @@ func FuzzParseCPUList(f *testing.F) {
 			t.Fatalf("%d CPUs", len(cpus))
 		}
 	})
+}
+
+func TestWhyThereAreNoCountersIsSaid(t *testing.T) {
+	for err, says := range map[error]string{
+		unix.ENOENT: "no performance counters", unix.EOPNOTSUPP: "no performance counters", unix.EACCES: "perf_event_paranoid",
+		unix.EBUSY: "somebody else", unix.EINVAL: "invalid argument",
+	} {
+		if got := noCounter(err); !strings.Contains(got.Error(), says) || !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
 }

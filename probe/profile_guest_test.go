@@ -62,7 +62,7 @@ func TestAThreadThatCannotBePreemptedIsFound(t *testing.T) {
 	}
 	p.Close()
 
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		c := lab.Workload{Name: "sleeper", Args: []string{"100000", "1"}}.Start(t)
 		var second unix.CPUSet
 		second.Set(1)

@@ -3,7 +3,6 @@
 package probe
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -15,40 +14,46 @@ const PerfEvent Means = "perf_event"
 
 var profileMeans = map[ProfileKind][]Means{
 	ProfileCPU:    {PerfEvent},
-	ProfileOffCPU: {TPBTF, RawTP},
-	ProfileRunQ:   {TPBTF, RawTP},
+	ProfileOffCPU: byTracepoints,
+	ProfileRunQ:   byTracepoints,
 }
 
 const (
-	offWalkProgram     = "off_walk"
-	withoutProcesses   = "of programs that begin or end meanwhile functions may be missing or wrong"
-	preemptCountVar    = "__preempt_count"
-	preemptCountStruct = "pcpu_hot" // which held it from 6.2 to 6.14
+	offWalkProgram   = "off_walk"
+	withoutProcesses = "of programs that begin or end meanwhile functions may be missing or wrong"
 )
 
-// always is a program that serves by each means.
-func always(name string) map[Means]string {
-	return map[Means]string{PerfEvent: name, TPBTF: name, RawTP: name}
+// rawBut is a raw tracepoint's program that serves by each means but plain tracepoints, which have their own.
+func rawBut(name, plain string) map[Means]string {
+	return map[Means]string{PerfEvent: name, TPBTF: name, RawTP: name, TP: plain}
 }
 
 var processProbes = []Probe{
 	{
 		ID: "fork", Group: "sched", Point: "sched_process_fork", Witness: "a process or thread is made",
-		Programs: always("fork_raw_tp"), Optional: true, Without: withoutProcesses,
+		Programs: rawBut("fork_raw_tp", ""), Optional: true, Without: withoutProcesses,
+	},
+	{
+		ID: "made", Group: "task", Point: "task_newtask", Witness: "a process or thread is made",
+		Programs: map[Means]string{TP: "made_tp"},
 	},
 	{
 		ID: "exec", Group: "sched", Point: "sched_process_exec", Witness: "a process begins another program",
-		Programs: always("exec_raw_tp"), Optional: true, Without: withoutProcesses,
+		Programs: rawBut("exec_raw_tp", "exec_tp"), Optional: true, Without: withoutProcesses,
 	},
 	{
-		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread ends",
-		Programs: always("exit_raw_tp"), Optional: true, Without: withoutProcesses,
+		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread begins to end",
+		Programs: rawBut("exit_raw_tp", "exit_tp"), Optional: true, Without: withoutProcesses,
+	},
+	{
+		ID: "free", Group: "sched", Point: "sched_process_free", Witness: "a thread has ended",
+		Programs: rawBut("free_raw_tp", "free_tp"), Optional: true, Without: withoutProcesses,
 	},
 }
 
 var wakingProbe = Probe{
 	ID: "waking", Group: "sched", Point: "sched_waking", Witness: "a thread is woken, and by whom",
-	Programs: map[Means]string{TPBTF: "waking_tp_btf", RawTP: "waking_raw_tp"},
+	Programs: map[Means]string{TPBTF: "waking_tp_btf", RawTP: "waking_raw_tp", TP: "waking_tp"},
 }
 
 // ProfileTables are all by which the CPU is profiled.
@@ -59,14 +64,14 @@ var ProfileTables = map[ProfileKind][]Probe{
 	}}, processProbes...),
 	ProfileOffCPU: append([]Probe{{
 		ID: "switch", Group: "sched", Point: "sched_switch", Witness: "a thread stops running and another runs",
-		Programs: map[Means]string{TPBTF: "off_switch_tp_btf", RawTP: "off_switch_raw_tp"},
+		Programs: map[Means]string{TPBTF: "off_switch_tp_btf", RawTP: "off_switch_raw_tp", TP: "off_switch_tp"},
 	}, wakingProbe}, processProbes...),
 	ProfileRunQ: append([]Probe{{
 		ID: "switch", Group: "sched", Point: "sched_switch", Witness: "a thread stops running and another runs",
-		Programs: map[Means]string{TPBTF: "runq_switch_tp_btf", RawTP: "runq_switch_raw_tp"},
+		Programs: map[Means]string{TPBTF: "runq_switch_tp_btf", RawTP: "runq_switch_raw_tp", TP: "runq_switch_tp"},
 	}, wakingProbe, {
 		ID: "new", Group: "sched", Point: "sched_wakeup_new", Witness: "a new thread waits for its first CPU",
-		Programs: map[Means]string{TPBTF: "new_tp_btf", RawTP: "new_raw_tp"},
+		Programs: map[Means]string{TPBTF: "new_tp_btf", RawTP: "new_raw_tp", TP: "new_tp"},
 	}}, processProbes...),
 }
 
@@ -106,15 +111,15 @@ func (p *Profile) keep(spec *ebpf.CollectionSpec, iterates bool) {
 }
 
 // settings are the constants of the kernel side.
-func (p *Profile) settings(types *btf.Spec, own bool) map[string]any {
+func (p *Profile) settings(types *btf.Spec) map[string]any {
 	o := &p.options
-	subsystems := subsystemIDs(types)
+	subsystems, count := subsystemIDs(types), findPreemptCount(types)
 	settings := map[string]any{
 		"include_self": o.IncludeSelf, "filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow,
 		"filter_comm": o.Comm != "", "wanted_comm": commBytes(o.Comm),
 		"filter_cgroup": o.Cgroup.ID, "filter_subsystem": subsystems[o.Cgroup.Controller], "v1_subsystems": v1Hierarchies(subsystems),
-		"kernel_only": o.KernelOnly, "storage_by_hash": p.via == RawTP || !o.hasStorage(types),
-		"tells_prev_state": tellsPrevState(types), "preempt_count_from_rq": preemptCountFromRunQueue(types),
+		"kernel_only": o.KernelOnly, "storage_by_hash": p.via == RawTP || p.via == TP || !o.hasStorage(types),
+		"tells_prev_state": tellsPrevState(types), "preempt_count_from_rq": count.fromRunQueue, "interrupt_bits": count.interruptBits,
 		"least_ns": uint64(max(o.Least, 0)), "long_ns": uint64(o.Long), "wanted_states": o.States, "kernel_threads": o.Threads,
 		"unwinds_late": p.via == TPBTF,
 	}
@@ -127,38 +132,6 @@ func (p *Profile) settings(types *btf.Spec, own bool) map[string]any {
 const time1e9 = 1_000_000_000
 
 func (o *ProfileOptions) hasStorage(types *btf.Spec) bool { return !o.old && hasTaskStorage(types) }
-
-// preemptCountFromRunQueue is how far a CPU's count of what must not be interrupted lies from its
-// run queue; 0: not known.
-func preemptCountFromRunQueue(types *btf.Spec) int64 {
-	if !hasMember(types, "cfs_rq", "rq") {
-		return 0
-	}
-	var section *btf.Datasec
-	if types.TypeByName(".data..percpu", &section) != nil {
-		return 0
-	}
-	at := func(name string) (uint32, bool) {
-		i := slices.IndexFunc(section.Vars, func(v btf.VarSecinfo) bool { return v.Type.TypeName() == name })
-		if i < 0 {
-			return 0, false
-		}
-		return section.Vars[i].Offset, true
-	}
-	runQueue, ok := at("runqueues")
-	if !ok {
-		return 0
-	}
-	if count, ok := at(preemptCountVar); ok {
-		return int64(count) - int64(runQueue)
-	}
-	hot, ok := at(preemptCountStruct)
-	within, known := memberOffset(types, preemptCountStruct, "preempt_count")
-	if !ok || !known {
-		return 0
-	}
-	return int64(hot) + int64(within) - int64(runQueue)
-}
 
 // memberOffset finds a member, also in structs and unions without a name, in bytes.
 func memberOffset(spec *btf.Spec, name, member string) (uint32, bool) {

@@ -18,7 +18,23 @@ import (
 // during profiles a workload from before its begin until after its end.
 func during(t *testing.T, p *Profile, w lab.Workload) (*event.ProfileInterval, lab.Truth, []any) {
 	t.Helper()
-	c := w.Start(t)
+	return duringAll(t, p, w.Start(t))
+}
+
+// duringAll is during for a workload's process, which is followed if the profiler follows any.
+func duringAll(t *testing.T, p *Profile, c *lab.Child) (*event.ProfileInterval, lab.Truth, []any) {
+	t.Helper()
+	if p.options.Follow {
+		tids, err := threadsOf("/", c.PID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tid := range tids {
+			if err := p.Follow(tid); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +124,7 @@ func TestSleepsAreTheSleepersOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		p := openProfile(t, ProfileOffCPU, ProfileOptions{Via: via})
 		iv, truth, _ := during(t, p, lab.Workload{Name: "sleeper", Args: []string{"40", "25"}})
 		var slept, count, preempted, unwoken uint64
@@ -206,7 +222,7 @@ func TestThoseThatStillSleepAreCounted(t *testing.T) {
 
 // TestWaitsForACPUAreTheSchedulers: threads that compete for one CPU, by its own account of their delays.
 func TestWaitsForACPUAreTheSchedulers(t *testing.T) {
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		p := openProfile(t, ProfileRunQ, ProfileOptions{Via: via, Long: time.Millisecond})
 		iv, truth, records := during(t, p, lab.Workload{Name: "compete", Args: []string{"700", "700", "700"}})
 		var woken, preempted event.RunQPart
@@ -246,7 +262,7 @@ func TestNoProcessIsMissed(t *testing.T) {
 	if lab.Guest() {
 		processes = 60
 	}
-	for _, via := range []Means{TPBTF, RawTP} {
+	for _, via := range byTracepoints {
 		p := openProfile(t, ProfileRunQ, ProfileOptions{Via: via})
 		if err := p.Start(); err != nil {
 			t.Fatal(err)

@@ -194,21 +194,31 @@ const (
 	profileMapWantedTgids         = "wanted_tgids"
 	profileProgCpuSample          = "cpu_sample"
 	profileProgExecRawTp          = "exec_raw_tp"
+	profileProgExecTp             = "exec_tp"
 	profileProgExitRawTp          = "exit_raw_tp"
+	profileProgExitTp             = "exit_tp"
 	profileProgForkRawTp          = "fork_raw_tp"
+	profileProgFreeRawTp          = "free_raw_tp"
+	profileProgFreeTp             = "free_tp"
+	profileProgMadeTp             = "made_tp"
 	profileProgNewRawTp           = "new_raw_tp"
+	profileProgNewTp              = "new_tp"
 	profileProgNewTpBtf           = "new_tp_btf"
 	profileProgOffSwitchRawTp     = "off_switch_raw_tp"
+	profileProgOffSwitchTp        = "off_switch_tp"
 	profileProgOffSwitchTpBtf     = "off_switch_tp_btf"
 	profileProgOffWalk            = "off_walk"
 	profileProgResolve            = "resolve"
 	profileProgRunqSwitchRawTp    = "runq_switch_raw_tp"
+	profileProgRunqSwitchTp       = "runq_switch_tp"
 	profileProgRunqSwitchTpBtf    = "runq_switch_tp_btf"
 	profileProgWakingRawTp        = "waking_raw_tp"
+	profileProgWakingTp           = "waking_tp"
 	profileProgWakingTpBtf        = "waking_tp_btf"
 	profileVarAdopts              = "adopts"
 	profileVarAliveUntil          = "alive_until"
 	profileVarEpoch               = "epoch"
+	profileVarExecOldPidAt        = "exec_old_pid_at"
 	profileVarFdArgument          = "fd_argument"
 	profileVarFellSilent          = "fell_silent"
 	profileVarFilterCgroup        = "filter_cgroup"
@@ -216,13 +226,17 @@ const (
 	profileVarFilterFollow        = "filter_follow"
 	profileVarFilterSubsystem     = "filter_subsystem"
 	profileVarFilterTgid          = "filter_tgid"
+	profileVarFreePidAt           = "free_pid_at"
 	profileVarGeneration          = "generation"
 	profileVarIncludeSelf         = "include_self"
+	profileVarInterruptBits       = "interrupt_bits"
 	profileVarKernelOnly          = "kernel_only"
 	profileVarKernelThreads       = "kernel_threads"
 	profileVarLeastNs             = "least_ns"
 	profileVarLongBudget          = "long_budget"
 	profileVarLongNs              = "long_ns"
+	profileVarNewtaskFlagsAt      = "newtask_flags_at"
+	profileVarNewtaskPidAt        = "newtask_pid_at"
 	profileVarPeriodNs            = "period_ns"
 	profileVarPreemptCountFromRq  = "preempt_count_from_rq"
 	profileVarProcessRecordLayout = "process_record_layout"
@@ -283,17 +297,26 @@ type profileSpecs struct {
 type profileProgramSpecs struct {
 	CpuSample       *ebpf.ProgramSpec `ebpf:"cpu_sample"`
 	ExecRawTp       *ebpf.ProgramSpec `ebpf:"exec_raw_tp"`
+	ExecTp          *ebpf.ProgramSpec `ebpf:"exec_tp"`
 	ExitRawTp       *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
+	ExitTp          *ebpf.ProgramSpec `ebpf:"exit_tp"`
 	ForkRawTp       *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
+	FreeRawTp       *ebpf.ProgramSpec `ebpf:"free_raw_tp"`
+	FreeTp          *ebpf.ProgramSpec `ebpf:"free_tp"`
+	MadeTp          *ebpf.ProgramSpec `ebpf:"made_tp"`
 	NewRawTp        *ebpf.ProgramSpec `ebpf:"new_raw_tp"`
+	NewTp           *ebpf.ProgramSpec `ebpf:"new_tp"`
 	NewTpBtf        *ebpf.ProgramSpec `ebpf:"new_tp_btf"`
 	OffSwitchRawTp  *ebpf.ProgramSpec `ebpf:"off_switch_raw_tp"`
+	OffSwitchTp     *ebpf.ProgramSpec `ebpf:"off_switch_tp"`
 	OffSwitchTpBtf  *ebpf.ProgramSpec `ebpf:"off_switch_tp_btf"`
 	OffWalk         *ebpf.ProgramSpec `ebpf:"off_walk"`
 	Resolve         *ebpf.ProgramSpec `ebpf:"resolve"`
 	RunqSwitchRawTp *ebpf.ProgramSpec `ebpf:"runq_switch_raw_tp"`
+	RunqSwitchTp    *ebpf.ProgramSpec `ebpf:"runq_switch_tp"`
 	RunqSwitchTpBtf *ebpf.ProgramSpec `ebpf:"runq_switch_tp_btf"`
 	WakingRawTp     *ebpf.ProgramSpec `ebpf:"waking_raw_tp"`
+	WakingTp        *ebpf.ProgramSpec `ebpf:"waking_tp"`
 	WakingTpBtf     *ebpf.ProgramSpec `ebpf:"waking_tp_btf"`
 }
 
@@ -329,6 +352,7 @@ type profileVariableSpecs struct {
 	Adopts              *ebpf.VariableSpec `ebpf:"adopts"`
 	AliveUntil          *ebpf.VariableSpec `ebpf:"alive_until"`
 	Epoch               *ebpf.VariableSpec `ebpf:"epoch"`
+	ExecOldPidAt        *ebpf.VariableSpec `ebpf:"exec_old_pid_at"`
 	FdArgument          *ebpf.VariableSpec `ebpf:"fd_argument"`
 	FellSilent          *ebpf.VariableSpec `ebpf:"fell_silent"`
 	FilterCgroup        *ebpf.VariableSpec `ebpf:"filter_cgroup"`
@@ -336,13 +360,17 @@ type profileVariableSpecs struct {
 	FilterFollow        *ebpf.VariableSpec `ebpf:"filter_follow"`
 	FilterSubsystem     *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid          *ebpf.VariableSpec `ebpf:"filter_tgid"`
+	FreePidAt           *ebpf.VariableSpec `ebpf:"free_pid_at"`
 	Generation          *ebpf.VariableSpec `ebpf:"generation"`
 	IncludeSelf         *ebpf.VariableSpec `ebpf:"include_self"`
+	InterruptBits       *ebpf.VariableSpec `ebpf:"interrupt_bits"`
 	KernelOnly          *ebpf.VariableSpec `ebpf:"kernel_only"`
 	KernelThreads       *ebpf.VariableSpec `ebpf:"kernel_threads"`
 	LeastNs             *ebpf.VariableSpec `ebpf:"least_ns"`
 	LongBudget          *ebpf.VariableSpec `ebpf:"long_budget"`
 	LongNs              *ebpf.VariableSpec `ebpf:"long_ns"`
+	NewtaskFlagsAt      *ebpf.VariableSpec `ebpf:"newtask_flags_at"`
+	NewtaskPidAt        *ebpf.VariableSpec `ebpf:"newtask_pid_at"`
 	PeriodNs            *ebpf.VariableSpec `ebpf:"period_ns"`
 	PreemptCountFromRq  *ebpf.VariableSpec `ebpf:"preempt_count_from_rq"`
 	ProcessRecordLayout *ebpf.VariableSpec `ebpf:"process_record_layout"`
@@ -431,6 +459,7 @@ type profileVariables struct {
 	Adopts              *ebpf.Variable `ebpf:"adopts"`
 	AliveUntil          *ebpf.Variable `ebpf:"alive_until"`
 	Epoch               *ebpf.Variable `ebpf:"epoch"`
+	ExecOldPidAt        *ebpf.Variable `ebpf:"exec_old_pid_at"`
 	FdArgument          *ebpf.Variable `ebpf:"fd_argument"`
 	FellSilent          *ebpf.Variable `ebpf:"fell_silent"`
 	FilterCgroup        *ebpf.Variable `ebpf:"filter_cgroup"`
@@ -438,13 +467,17 @@ type profileVariables struct {
 	FilterFollow        *ebpf.Variable `ebpf:"filter_follow"`
 	FilterSubsystem     *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid          *ebpf.Variable `ebpf:"filter_tgid"`
+	FreePidAt           *ebpf.Variable `ebpf:"free_pid_at"`
 	Generation          *ebpf.Variable `ebpf:"generation"`
 	IncludeSelf         *ebpf.Variable `ebpf:"include_self"`
+	InterruptBits       *ebpf.Variable `ebpf:"interrupt_bits"`
 	KernelOnly          *ebpf.Variable `ebpf:"kernel_only"`
 	KernelThreads       *ebpf.Variable `ebpf:"kernel_threads"`
 	LeastNs             *ebpf.Variable `ebpf:"least_ns"`
 	LongBudget          *ebpf.Variable `ebpf:"long_budget"`
 	LongNs              *ebpf.Variable `ebpf:"long_ns"`
+	NewtaskFlagsAt      *ebpf.Variable `ebpf:"newtask_flags_at"`
+	NewtaskPidAt        *ebpf.Variable `ebpf:"newtask_pid_at"`
 	PeriodNs            *ebpf.Variable `ebpf:"period_ns"`
 	PreemptCountFromRq  *ebpf.Variable `ebpf:"preempt_count_from_rq"`
 	ProcessRecordLayout *ebpf.Variable `ebpf:"process_record_layout"`
@@ -467,17 +500,26 @@ type profileVariables struct {
 type profilePrograms struct {
 	CpuSample       *ebpf.Program `ebpf:"cpu_sample"`
 	ExecRawTp       *ebpf.Program `ebpf:"exec_raw_tp"`
+	ExecTp          *ebpf.Program `ebpf:"exec_tp"`
 	ExitRawTp       *ebpf.Program `ebpf:"exit_raw_tp"`
+	ExitTp          *ebpf.Program `ebpf:"exit_tp"`
 	ForkRawTp       *ebpf.Program `ebpf:"fork_raw_tp"`
+	FreeRawTp       *ebpf.Program `ebpf:"free_raw_tp"`
+	FreeTp          *ebpf.Program `ebpf:"free_tp"`
+	MadeTp          *ebpf.Program `ebpf:"made_tp"`
 	NewRawTp        *ebpf.Program `ebpf:"new_raw_tp"`
+	NewTp           *ebpf.Program `ebpf:"new_tp"`
 	NewTpBtf        *ebpf.Program `ebpf:"new_tp_btf"`
 	OffSwitchRawTp  *ebpf.Program `ebpf:"off_switch_raw_tp"`
+	OffSwitchTp     *ebpf.Program `ebpf:"off_switch_tp"`
 	OffSwitchTpBtf  *ebpf.Program `ebpf:"off_switch_tp_btf"`
 	OffWalk         *ebpf.Program `ebpf:"off_walk"`
 	Resolve         *ebpf.Program `ebpf:"resolve"`
 	RunqSwitchRawTp *ebpf.Program `ebpf:"runq_switch_raw_tp"`
+	RunqSwitchTp    *ebpf.Program `ebpf:"runq_switch_tp"`
 	RunqSwitchTpBtf *ebpf.Program `ebpf:"runq_switch_tp_btf"`
 	WakingRawTp     *ebpf.Program `ebpf:"waking_raw_tp"`
+	WakingTp        *ebpf.Program `ebpf:"waking_tp"`
 	WakingTpBtf     *ebpf.Program `ebpf:"waking_tp_btf"`
 }
 
@@ -485,17 +527,26 @@ func (p *profilePrograms) Close() error {
 	return _ProfileClose(
 		p.CpuSample,
 		p.ExecRawTp,
+		p.ExecTp,
 		p.ExitRawTp,
+		p.ExitTp,
 		p.ForkRawTp,
+		p.FreeRawTp,
+		p.FreeTp,
+		p.MadeTp,
 		p.NewRawTp,
+		p.NewTp,
 		p.NewTpBtf,
 		p.OffSwitchRawTp,
+		p.OffSwitchTp,
 		p.OffSwitchTpBtf,
 		p.OffWalk,
 		p.Resolve,
 		p.RunqSwitchRawTp,
+		p.RunqSwitchTp,
 		p.RunqSwitchTpBtf,
 		p.WakingRawTp,
+		p.WakingTp,
 		p.WakingTpBtf,
 	)
 }

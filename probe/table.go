@@ -95,11 +95,19 @@ var Table = []Probe{
 	},
 	{
 		ID: "fork", Group: "sched", Point: "sched_process_fork", Witness: "a followed thread has a child",
-		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", TP: "fork_tp", Fexit: "fork_tp_btf", Kretprobe: "fork_raw_tp"}, Follow: true,
+		Programs: map[Means]string{TPBTF: "fork_tp_btf", RawTP: "fork_raw_tp", Fexit: "fork_tp_btf", Kretprobe: "fork_raw_tp"}, Follow: true,
 	},
 	{
-		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread ends",
-		Programs: map[Means]string{Fexit: "exit_tp_btf", Kretprobe: "exit_raw_tp"},
+		ID: "made", Group: "task", Point: "task_newtask", Witness: "a followed thread has a child",
+		Programs: map[Means]string{TP: "made_tp"}, Follow: true,
+	},
+	{
+		ID: "exit", Group: "sched", Point: "sched_process_exit", Witness: "a thread begins to end",
+		Programs: map[Means]string{Fexit: "exit_tp_btf", Kretprobe: "exit_tp_btf"},
+	},
+	{
+		ID: "free", Group: "sched", Point: "sched_process_free", Witness: "a thread has ended",
+		Programs: map[Means]string{Fexit: "free_tp_btf", Kretprobe: "free_tp_btf"},
 	},
 }
 

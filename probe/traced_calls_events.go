@@ -5,7 +5,6 @@ package probe
 import (
 	"hash/maphash"
 	"slices"
-	"time"
 	"unsafe"
 
 	"github.com/iowitness/iowitness/event"
@@ -37,6 +36,7 @@ func (w *tracedCalls) event(r *tracefs.Record) {
 			return
 		}
 		w.finish(uint32(child)) // one that had its number before has ended
+		w.ending = without(w.ending, uint32(child))
 		w.tasks.made(uint32(child), tid, flags)
 	case threadExited:
 		if t := w.threads[tid]; t != nil {
@@ -293,16 +293,11 @@ func (t *callThread) giveUp() {
 	t.calls = t.calls[:0]
 }
 
-// lastCalls is how long after its exit a thread's calls still are awaited: it exits
-// within some.
-const lastCalls = uint64(100 * time.Millisecond)
-
 // bury forgets threads that have ended.
 func (w *tracedCalls) bury() {
 	keep := w.ending[:0]
 	for _, tid := range w.ending {
-		t := w.threads[tid]
-		if t != nil && t.ended != 0 && w.ahead < t.ended+lastCalls {
+		if t := w.threads[tid]; t != nil && w.tasks.awaits(tid, &t.ended, w.ahead) {
 			keep = append(keep, tid)
 			continue
 		}

@@ -146,7 +146,7 @@ func TestMissedReturnsAreCounted(t *testing.T) {
 	w := openTraced(t, Options{PIDs: []uint32{child.PID()}, Functions: ioFunctions, MaxActive: 4})
 	child.Go()
 	truth := child.Wait()
-	time.Sleep(2 * lastWaits)
+	time.Sleep(2 * lastEvents)
 	r := finish(t, w)
 	sum, _, _ := r.sum(child.PID())
 	losses := lossesOf(t, w)
@@ -206,7 +206,7 @@ func TestTracefsTellsWaitsInProgress(t *testing.T) {
 	truth := late.Wait()
 	ended := map[uint32]uint64{}
 	for range 4 {
-		time.Sleep(2 * lastWaits)
+		time.Sleep(2 * lastEvents)
 		for pid, tally := range finish(t, w).tallies {
 			for _, sum := range tally.Sums {
 				ended[pid] = max(ended[pid], sum.Blocked)
@@ -327,7 +327,7 @@ func TestShortThreadsHaveTheirProcess(t *testing.T) {
 	child := lab.Workload{Name: "threads", Args: []string{device.Path, strconv.Itoa(threads), "2"}}.Start(t)
 	child.Go()
 	truth := child.Wait()
-	time.Sleep(2 * lastWaits)
+	time.Sleep(2 * lastEvents)
 	r := finish(t, w)
 	sum, _, _ := r.sum(child.PID())
 	if int(sum.Count) < truth.Ops*95/100 || int(sum.Count) > truth.Ops+10 {
@@ -366,7 +366,7 @@ func TestFollowedThreadsAndTheirChildren(t *testing.T) {
 	child.Go()
 	truth := child.Wait()
 	other.Wait()
-	time.Sleep(2 * lastWaits)
+	time.Sleep(2 * lastEvents)
 	r := finish(t, w)
 	all, _, _ := r.sum(0)
 	sum, _, _ := r.sum(child.PID())

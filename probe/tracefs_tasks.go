@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,6 +55,34 @@ func (t *tasks) process(tid uint32) uint32 {
 	}
 	t.know(tid, tgid)
 	return tgid
+}
+
+// lastEvents is how long after its exit a thread's events still are awaited.
+const lastEvents = 100e6 // ns
+
+// awaits says whether more is to come of a thread that has begun to end: it still calls and waits,
+// as it lets go of its memory and files. The kernel's event of its last moment comes in the name
+// of any other thread, for whom a filter by process lets nothing pass.
+func (t *tasks) awaits(tid uint32, ended *uint64, now uint64) bool {
+	switch {
+	case *ended == 0: // this is the first that is heard of it
+	case now < *ended+lastEvents:
+		return true
+	default:
+		if state := readActivity(t.root, tid).state; state == 0 || state == 'Z' || state == 'X' {
+			return false
+		}
+	}
+	*ended = now
+	return true
+}
+
+// without takes a thread off a list: a new one has its number.
+func without(tids []uint32, tid uint32) []uint32 {
+	if i := slices.Index(tids, tid); i >= 0 {
+		return slices.Delete(tids, i, i+1)
+	}
+	return tids
 }
 
 func readTgid(root string, tid uint32) (uint32, error) {

@@ -49,6 +49,7 @@ func (w *tracefsWitness) findProcess(t *tracedThread) {
 // made tells of a new thread: one that had its number before has ended.
 func (w *tracefsWitness) made(tid, by uint32, cloneFlags, now uint64) {
 	w.finish(tid)
+	w.ending = without(w.ending, tid)
 	w.tasks.made(tid, by, cloneFlags)
 }
 
@@ -61,15 +62,11 @@ func (w *tracefsWitness) exited(tid uint32, now uint64) {
 	w.ending = append(w.ending, tid)
 }
 
-// lastWaits is how long after its exit a thread's waits still are awaited.
-const lastWaits = 100e6 // ns
-
 // bury tells the last of threads that have ended.
 func (w *tracefsWitness) bury() {
 	keep := w.ending[:0]
 	for _, tid := range w.ending {
-		t := w.threads[tid]
-		if t != nil && (w.ahead < t.ended+lastWaits || t.ended == 0) {
+		if t := w.threads[tid]; t != nil && w.tasks.awaits(tid, &t.ended, w.ahead) {
 			keep = append(keep, tid)
 			continue
 		}

@@ -220,16 +220,16 @@ const (
 	waitProgEnterFentry     = "enter_fentry"
 	waitProgEnterKprobe     = "enter_kprobe"
 	waitProgEnterMulti      = "enter_multi"
-	waitProgExitRawTp       = "exit_raw_tp"
 	waitProgExitTpBtf       = "exit_tp_btf"
 	waitProgForkRawTp       = "fork_raw_tp"
-	waitProgForkTp          = "fork_tp"
 	waitProgForkTpBtf       = "fork_tp_btf"
+	waitProgFreeTpBtf       = "free_tp_btf"
 	waitProgIssueRawTp      = "issue_raw_tp"
 	waitProgIssueTpBtf      = "issue_tp_btf"
 	waitProgLeaveFexit      = "leave_fexit"
 	waitProgLeaveKretprobe  = "leave_kretprobe"
 	waitProgLeaveMulti      = "leave_multi"
+	waitProgMadeTp          = "made_tp"
 	waitProgResolve         = "resolve"
 	waitProgSwitchRawTp     = "switch_raw_tp"
 	waitProgSwitchTp        = "switch_tp"
@@ -242,6 +242,7 @@ const (
 	waitVarBudget           = "budget"
 	waitVarByFunctions      = "by_functions"
 	waitVarEpoch            = "epoch"
+	waitVarExecOldPidAt     = "exec_old_pid_at"
 	waitVarFdArgument       = "fd_argument"
 	waitVarFellSilent       = "fell_silent"
 	waitVarFilterCgroup     = "filter_cgroup"
@@ -249,7 +250,7 @@ const (
 	waitVarFilterFollow     = "filter_follow"
 	waitVarFilterSubsystem  = "filter_subsystem"
 	waitVarFilterTgid       = "filter_tgid"
-	waitVarForkChildAt      = "fork_child_at"
+	waitVarFreePidAt        = "free_pid_at"
 	waitVarFunctionAddress  = "function_address"
 	waitVarFunctionFlagged  = "function_flagged"
 	waitVarGeneration       = "generation"
@@ -259,6 +260,8 @@ const (
 	waitVarJoins            = "joins"
 	waitVarLooksAtSleep     = "looks_at_sleep"
 	waitVarMinNs            = "min_ns"
+	waitVarNewtaskFlagsAt   = "newtask_flags_at"
+	waitVarNewtaskPidAt     = "newtask_pid_at"
 	waitVarRatio            = "ratio"
 	waitVarRqComesSecond    = "rq_comes_second"
 	waitVarSampleEvery      = "sample_every"
@@ -329,16 +332,16 @@ type waitProgramSpecs struct {
 	EnterFentry    *ebpf.ProgramSpec `ebpf:"enter_fentry"`
 	EnterKprobe    *ebpf.ProgramSpec `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.ProgramSpec `ebpf:"enter_multi"`
-	ExitRawTp      *ebpf.ProgramSpec `ebpf:"exit_raw_tp"`
 	ExitTpBtf      *ebpf.ProgramSpec `ebpf:"exit_tp_btf"`
 	ForkRawTp      *ebpf.ProgramSpec `ebpf:"fork_raw_tp"`
-	ForkTp         *ebpf.ProgramSpec `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.ProgramSpec `ebpf:"fork_tp_btf"`
+	FreeTpBtf      *ebpf.ProgramSpec `ebpf:"free_tp_btf"`
 	IssueRawTp     *ebpf.ProgramSpec `ebpf:"issue_raw_tp"`
 	IssueTpBtf     *ebpf.ProgramSpec `ebpf:"issue_tp_btf"`
 	LeaveFexit     *ebpf.ProgramSpec `ebpf:"leave_fexit"`
 	LeaveKretprobe *ebpf.ProgramSpec `ebpf:"leave_kretprobe"`
 	LeaveMulti     *ebpf.ProgramSpec `ebpf:"leave_multi"`
+	MadeTp         *ebpf.ProgramSpec `ebpf:"made_tp"`
 	Resolve        *ebpf.ProgramSpec `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.ProgramSpec `ebpf:"switch_raw_tp"`
 	SwitchTp       *ebpf.ProgramSpec `ebpf:"switch_tp"`
@@ -375,6 +378,7 @@ type waitVariableSpecs struct {
 	Budget           *ebpf.VariableSpec `ebpf:"budget"`
 	ByFunctions      *ebpf.VariableSpec `ebpf:"by_functions"`
 	Epoch            *ebpf.VariableSpec `ebpf:"epoch"`
+	ExecOldPidAt     *ebpf.VariableSpec `ebpf:"exec_old_pid_at"`
 	FdArgument       *ebpf.VariableSpec `ebpf:"fd_argument"`
 	FellSilent       *ebpf.VariableSpec `ebpf:"fell_silent"`
 	FilterCgroup     *ebpf.VariableSpec `ebpf:"filter_cgroup"`
@@ -382,7 +386,7 @@ type waitVariableSpecs struct {
 	FilterFollow     *ebpf.VariableSpec `ebpf:"filter_follow"`
 	FilterSubsystem  *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.VariableSpec `ebpf:"filter_tgid"`
-	ForkChildAt      *ebpf.VariableSpec `ebpf:"fork_child_at"`
+	FreePidAt        *ebpf.VariableSpec `ebpf:"free_pid_at"`
 	FunctionAddress  *ebpf.VariableSpec `ebpf:"function_address"`
 	FunctionFlagged  *ebpf.VariableSpec `ebpf:"function_flagged"`
 	Generation       *ebpf.VariableSpec `ebpf:"generation"`
@@ -392,6 +396,8 @@ type waitVariableSpecs struct {
 	Joins            *ebpf.VariableSpec `ebpf:"joins"`
 	LooksAtSleep     *ebpf.VariableSpec `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.VariableSpec `ebpf:"min_ns"`
+	NewtaskFlagsAt   *ebpf.VariableSpec `ebpf:"newtask_flags_at"`
+	NewtaskPidAt     *ebpf.VariableSpec `ebpf:"newtask_pid_at"`
 	Ratio            *ebpf.VariableSpec `ebpf:"ratio"`
 	RqComesSecond    *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SampleEvery      *ebpf.VariableSpec `ebpf:"sample_every"`
@@ -473,6 +479,7 @@ type waitVariables struct {
 	Budget           *ebpf.Variable `ebpf:"budget"`
 	ByFunctions      *ebpf.Variable `ebpf:"by_functions"`
 	Epoch            *ebpf.Variable `ebpf:"epoch"`
+	ExecOldPidAt     *ebpf.Variable `ebpf:"exec_old_pid_at"`
 	FdArgument       *ebpf.Variable `ebpf:"fd_argument"`
 	FellSilent       *ebpf.Variable `ebpf:"fell_silent"`
 	FilterCgroup     *ebpf.Variable `ebpf:"filter_cgroup"`
@@ -480,7 +487,7 @@ type waitVariables struct {
 	FilterFollow     *ebpf.Variable `ebpf:"filter_follow"`
 	FilterSubsystem  *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid       *ebpf.Variable `ebpf:"filter_tgid"`
-	ForkChildAt      *ebpf.Variable `ebpf:"fork_child_at"`
+	FreePidAt        *ebpf.Variable `ebpf:"free_pid_at"`
 	FunctionAddress  *ebpf.Variable `ebpf:"function_address"`
 	FunctionFlagged  *ebpf.Variable `ebpf:"function_flagged"`
 	Generation       *ebpf.Variable `ebpf:"generation"`
@@ -490,6 +497,8 @@ type waitVariables struct {
 	Joins            *ebpf.Variable `ebpf:"joins"`
 	LooksAtSleep     *ebpf.Variable `ebpf:"looks_at_sleep"`
 	MinNs            *ebpf.Variable `ebpf:"min_ns"`
+	NewtaskFlagsAt   *ebpf.Variable `ebpf:"newtask_flags_at"`
+	NewtaskPidAt     *ebpf.Variable `ebpf:"newtask_pid_at"`
 	Ratio            *ebpf.Variable `ebpf:"ratio"`
 	RqComesSecond    *ebpf.Variable `ebpf:"rq_comes_second"`
 	SampleEvery      *ebpf.Variable `ebpf:"sample_every"`
@@ -522,16 +531,16 @@ type waitPrograms struct {
 	EnterFentry    *ebpf.Program `ebpf:"enter_fentry"`
 	EnterKprobe    *ebpf.Program `ebpf:"enter_kprobe"`
 	EnterMulti     *ebpf.Program `ebpf:"enter_multi"`
-	ExitRawTp      *ebpf.Program `ebpf:"exit_raw_tp"`
 	ExitTpBtf      *ebpf.Program `ebpf:"exit_tp_btf"`
 	ForkRawTp      *ebpf.Program `ebpf:"fork_raw_tp"`
-	ForkTp         *ebpf.Program `ebpf:"fork_tp"`
 	ForkTpBtf      *ebpf.Program `ebpf:"fork_tp_btf"`
+	FreeTpBtf      *ebpf.Program `ebpf:"free_tp_btf"`
 	IssueRawTp     *ebpf.Program `ebpf:"issue_raw_tp"`
 	IssueTpBtf     *ebpf.Program `ebpf:"issue_tp_btf"`
 	LeaveFexit     *ebpf.Program `ebpf:"leave_fexit"`
 	LeaveKretprobe *ebpf.Program `ebpf:"leave_kretprobe"`
 	LeaveMulti     *ebpf.Program `ebpf:"leave_multi"`
+	MadeTp         *ebpf.Program `ebpf:"made_tp"`
 	Resolve        *ebpf.Program `ebpf:"resolve"`
 	SwitchRawTp    *ebpf.Program `ebpf:"switch_raw_tp"`
 	SwitchTp       *ebpf.Program `ebpf:"switch_tp"`
@@ -550,16 +559,16 @@ func (p *waitPrograms) Close() error {
 		p.EnterFentry,
 		p.EnterKprobe,
 		p.EnterMulti,
-		p.ExitRawTp,
 		p.ExitTpBtf,
 		p.ForkRawTp,
-		p.ForkTp,
 		p.ForkTpBtf,
+		p.FreeTpBtf,
 		p.IssueRawTp,
 		p.IssueTpBtf,
 		p.LeaveFexit,
 		p.LeaveKretprobe,
 		p.LeaveMulti,
+		p.MadeTp,
 		p.Resolve,
 		p.SwitchRawTp,
 		p.SwitchTp,

@@ -159,6 +159,7 @@ func (p *Profile) neighbours(choose func(inner, outer Function) (Function, bool)
 // ProcessRow is a process or thread with its weight and the functions that have most of it.
 type ProcessRow struct {
 	PID, TID        uint32 // TID 0: the whole process
+	NSPID           uint32 // its pid in a pid namespace of its own; 0: it has none, or it is not known
 	Process, Thread string // its names, the last seen where they changed
 	Cgroup          string
 	Weight          Weight

@@ -19,6 +19,10 @@ type Names interface {
 	UserFrames(pid uint32, at uint64, addresses []uint64) []symbol.Frame
 	// ProcessComm is the name of a process, and its cgroup; empty: not known.
 	ProcessComm(pid uint32) (comm, cgroup string)
+	// Number is how the reader numbers a process or thread, 0: not at all; NSPID is a process's pid
+	// in its innermost pid namespace, 0: not known.
+	Number(id uint32) uint32
+	NSPID(pid uint32) uint32
 }
 
 // Bounds of what is remembered. What is beyond is summed up with others.

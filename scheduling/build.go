@@ -31,6 +31,7 @@ func (a *Accumulator) Build(kind profile.Kind, start, end time.Time, period time
 	} else {
 		a.buildStacks(r, o)
 	}
+	a.renumber(r)
 	if a.folded > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d rows were summed up with others: there are too many different ones", a.folded))
 	}
@@ -176,7 +177,7 @@ func (a *Accumulator) queueProfile(r *Report) *profile.Profile {
 	for _, pair := range a.pairs {
 		why := "[woken by an interrupt]"
 		if pair.Waker != 0 {
-			why = fmt.Sprintf("[woken by %s %d]", pair.WakerComm, pair.Waker)
+			why = fmt.Sprintf("[woken by %s %d]", pair.WakerComm, a.names.Number(pair.Waker))
 		}
 		add(pair.Woken, why, pair.Count, pair.NS)
 		w := told[pair.Woken]

@@ -17,7 +17,7 @@ var headFields = []diagnosis.Field{
 	{ID: "profile", Kind: diagnosis.Text, Help: "What it is of: cpu, offcpu or runq."},
 	{ID: "version", Kind: diagnosis.Text, Help: "Version of iowitness."},
 	{ID: "kernel", Kind: diagnosis.Text, Help: "Release of the kernel."},
-	{ID: "means", Kind: diagnosis.Text, Help: "How it is witnessed: perf_event, tp_btf or raw_tp."},
+	{ID: "means", Kind: diagnosis.Text, Help: "How it is witnessed: perf_event, tp_btf, raw_tp or tp."},
 	{ID: "start", Kind: diagnosis.Text, Help: "Begin of the interval, RFC 3339."},
 	{ID: "end", Kind: diagnosis.Text, Help: "Its end."},
 	{ID: "wall_ns", Kind: diagnosis.Integer, Help: "Its length."},
@@ -86,7 +86,8 @@ var CallerFields = []diagnosis.Field{
 
 // ProcessFields are the keys of an element of processes and threads of cpu and offcpu.
 var ProcessFields = []diagnosis.Field{
-	{ID: "pid", Kind: diagnosis.Integer, Title: "PID", Help: "Process."},
+	{ID: "pid", Kind: diagnosis.Integer, Title: "PID", Help: "Process, as the caller's pid namespace numbers it; 0: it is outside. So are all others numbered."},
+	{ID: "nspid", Kind: diagnosis.Integer, Nullable: true, Help: "Its pid in a pid namespace of its own, as in a container; null: it has none, or it is not known."},
 	{ID: "tid", Kind: diagnosis.Integer, Nullable: true, Title: "TID", Help: "Thread; null: all of the process."},
 	{ID: "comm", Kind: diagnosis.Text, Nullable: true, Title: "COMMAND", Help: "The process's name."},
 	{ID: "thread", Kind: diagnosis.Text, Nullable: true, Title: "THREAD", Help: "The thread's own."},
@@ -149,7 +150,8 @@ var StateFields = []diagnosis.Field{
 
 // QueueFields are the keys of an element of processes and cpus of runq. One of pid and cpu is null.
 var QueueFields = []diagnosis.Field{
-	{ID: "pid", Kind: diagnosis.Integer, Nullable: true, Title: "PID", Help: "Process that waited; null: all on a CPU."},
+	{ID: "pid", Kind: diagnosis.Integer, Nullable: true, Title: "PID", Help: "Process that waited; null: all on a CPU; 0: it is outside of the caller's pid namespace."},
+	{ID: "nspid", Kind: diagnosis.Integer, Nullable: true, Help: "Its pid in a pid namespace of its own, as in a container; null: it has none, or it is not known."},
 	{ID: "cpu", Kind: diagnosis.Integer, Nullable: true, Title: "CPU", Help: "CPU that was waited for, where the wait ended; null: any."},
 	{ID: "comm", Kind: diagnosis.Text, Nullable: true, Title: "COMMAND", Help: "The process's name."},
 	{ID: "woken", Kind: diagnosis.Object, Help: "Waits from a wake-up on."},
@@ -193,7 +195,7 @@ var LongFields = []diagnosis.Field{
 	{ID: "waker", Kind: diagnosis.Text, Help: "As in stacks of offcpu."},
 	{ID: "waker_pid", Kind: diagnosis.Integer, Nullable: true, Help: "Process that woke it; null: an interrupt, or it was not woken."},
 	{ID: "waker_comm", Kind: diagnosis.Text, Nullable: true, Help: "The name of its thread."},
-	{ID: "ran", Kind: diagnosis.List, Help: "What ran on that CPU meanwhile, by falling time; tid 0: nothing, the CPU was idle."},
+	{ID: "ran", Kind: diagnosis.List, Help: "What ran on that CPU meanwhile, by falling time; tid 0 and no name but swapper: nothing, the CPU was idle."},
 	{ID: "ran_ns", Kind: diagnosis.Integer, Help: "Their time; less than ns if more than the last 32 turns were in it, or the thread came from another CPU."},
 	{ID: "kernel", Kind: diagnosis.List, Help: "Where the last of them gave up the CPU: functions of the kernel, innermost first."},
 }

@@ -106,6 +106,7 @@ func (p *Part) Mean() uint64 { return p.NS / max(p.Count, 1) }
 // Queue is waits for a CPU of one process, or on one CPU.
 type Queue struct {
 	PID, CPU uint32
+	NSPID    uint32 // as that of a profile.ProcessRow
 	Comm     string
 	Parts    [event.RunQKinds]Part // since a wake-up; since it had to give way
 }

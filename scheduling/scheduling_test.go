@@ -61,6 +61,8 @@ func (noNames) UserFrames(_ uint32, _ uint64, a []uint64) []symbol.Frame {
 	return make([]symbol.Frame, len(a))
 }
 
+func (noNames) Number(id uint32) uint32                  { return id }
+func (noNames) NSPID(uint32) uint32                      { return 0 }
 func (noNames) ProcessComm(uint32) (comm, cgroup string) { return "", "" }
 
 // TestTooManyStacksAreSummedUp, and nothing of them is lost.

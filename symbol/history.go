@@ -19,12 +19,19 @@ type program struct {
 	image       image
 	generations []generation
 	compiled    *module // by its perf map; nil: it has none
+	inherited   *module // by that of the process that it was forked from, and has not left by exec
 	root        *root
 }
 
 // image tells programs apart that a process ran, as far as that is possible without being told.
 type image struct {
 	started, code, stack uint64 // of /proc/PID/stat
+}
+
+// born is an image with the process that made it.
+type born struct {
+	image
+	parent uint32
 }
 
 // generation are mappings, as they were from one instant to another.

@@ -3,6 +3,7 @@
 package symbol
 
 import (
+	"cmp"
 	"os"
 	"slices"
 )
@@ -110,20 +111,25 @@ func (r *Resolver) closeSome(keep *module) {
 	}
 }
 
-// learnCompiled takes over the perf map of a process, if it has one.
+// learnCompiled takes over the perf map of a process, and of its parent's, if there are.
 func (r *Resolver) learnCompiled(prog *program, l *look) {
-	if l.compiled.file == nil || prog.compiled != nil {
-		return
+	for _, found := range []struct {
+		file *held
+		to   **module
+	}{{&l.compiled, &prog.compiled}, {&l.inherited, &prog.inherited}} {
+		if found.file.file == nil || *found.to != nil {
+			continue
+		}
+		m := r.modules[found.file.key]
+		if m == nil {
+			m = newModule(*found.file, "[jit]", prog.root)
+			m.perfMap = true
+			r.addModule(m)
+			*found.file = held{}
+		}
+		m.refs++
+		*found.to = m
 	}
-	m := r.modules[l.compiled.key]
-	if m == nil {
-		m = newModule(l.compiled, "[jit]", prog.root)
-		m.perfMap = true
-		r.addModule(m)
-		l.compiled = held{}
-	}
-	m.refs++
-	prog.compiled = m
 }
 
 // inherit gives a child's program what its parent's has.
@@ -140,8 +146,8 @@ func (r *Resolver) inherit(prog *program, from seen, at uint64) {
 	if prog.root = from.program.root; prog.root != nil {
 		prog.root.refs++
 	}
-	if prog.compiled = from.program.compiled; prog.compiled != nil {
-		prog.compiled.refs++
+	if prog.inherited = cmp.Or(from.program.compiled, from.program.inherited); prog.inherited != nil {
+		prog.inherited.refs++
 	}
 }
 
@@ -174,6 +180,7 @@ func (r *Resolver) dropProgram(prog *program) {
 		r.release(g.mappings)
 	}
 	r.drop(prog.compiled)
+	r.drop(prog.inherited)
 	r.dropRoot(prog.root)
 }
 

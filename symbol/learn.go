@@ -17,7 +17,7 @@ import (
 
 // look is what one look at a process found, and took hold of.
 type look struct {
-	image    image
+	image    born
 	owner    uint32 // effective uid
 	nspid    uint32 // pid in its innermost namespace
 	areas    []area
@@ -26,6 +26,8 @@ type look struct {
 	root     *os.File // nil: it could not be had
 	rootKey  fileKey
 	compiled held // its perf map
+
+	inherited held // that of the process that it was forked from
 }
 
 // folder is a process's folder in /proc.
@@ -57,10 +59,36 @@ func (r *Resolver) look(pid uint32, last program) (l *look, err error) {
 		}
 		l.opened = append(l.opened, o)
 	}
-	if l.root != nil && last.compiled == nil && hasAnonymous(l.areas) {
-		l.compiled, _ = holdPerfMap(l.root, l.nspid, l.owner)
+	if l.root != nil && hasAnonymous(l.areas) {
+		if last.compiled == nil {
+			l.compiled, _ = holdPerfMap(l.root, l.nspid, l.owner)
+		}
+		if last.inherited == nil {
+			r.lookAtParents(l)
+		}
 	}
 	return l, nil
+}
+
+// mostParents is how far up a perf map is looked for.
+const mostParents = 4
+
+// lookAtParents finds the perf map of the process that this one was forked from: as long as it does not
+// call exec, it has the code that was compiled there. That it does not shows in where its
+// program and its stack begin, which each exec chooses anew.
+func (r *Resolver) lookAtParents(l *look) {
+	for pid, i := l.image.parent, 0; pid > 1 && i < mostParents; i++ {
+		folder := r.folder(pid)
+		parent, err := readImage(folder + "/stat")
+		if err != nil || parent.stack == 0 || parent.stack != l.image.stack || parent.code != l.image.code {
+			return
+		}
+		_, nspid := readOwner(folder+"/status", pid)
+		if l.inherited, err = holdPerfMap(l.root, nspid, l.owner); err == nil {
+			return
+		}
+		pid = parent.parent
+	}
 }
 
 // close lets go of what was not taken over.
@@ -72,9 +100,10 @@ func (l *look) close() {
 		l.opened[i].file.close()
 	}
 	l.compiled.close()
+	l.inherited.close()
 }
 
-func readImage(path string) (i image, err error) {
+func readImage(path string) (i born, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return i, err
@@ -84,11 +113,13 @@ func readImage(path string) (i image, err error) {
 	if end < 0 || len(fields) < 26 {
 		return i, fmt.Errorf("%s has not the fields that it should", path)
 	}
-	for field, into := range map[int]*uint64{22: &i.started, 26: &i.code, 28: &i.stack} {
+	var parent uint64
+	for field, into := range map[int]*uint64{4: &parent, 22: &i.started, 26: &i.code, 28: &i.stack} {
 		if *into, err = strconv.ParseUint(fields[field-3], 10, 64); err != nil {
 			return i, fmt.Errorf("%s: field %d is not a number", path, field)
 		}
 	}
+	i.parent = uint32(parent)
 	return i, nil
 }
 

@@ -88,7 +88,7 @@ func (m *module) compiled(f *Frame, r *Resolver) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := m.table.Load()
-	if t == nil || !t.label(f, f.Address, true) {
+	if t == nil || m.mayGrow() || !t.label(f, f.Address, true) { // it may have another function there by now
 		t = m.await(r, m.mayGrow)
 		if t == nil || !t.label(f, f.Address, true) {
 			return
@@ -99,7 +99,7 @@ func (m *module) compiled(f *Frame, r *Resolver) {
 
 // A table that was thrown out is read again, but after some times no sooner than reloadAfter: where
 // memory is too small for all that is asked for, reading would be all that is done. A perf map is
-// looked at every checkEvery for an address that it lacks.
+// looked at every checkEvery: it may have grown.
 const (
 	freeLoads   = 4
 	reloadAfter = 10 * time.Second

@@ -11,25 +11,39 @@ import (
 	"strings"
 )
 
-const maxPerfMap = 256 << 20
+const (
+	maxPerfMap  = 256 << 20
+	longestLine = 64 << 10
+)
 
-// readPerfMap makes a table of a perf map, which names the functions that a process compiles as
-// it runs: lines of address, size, name. Of a function at an address that another had before, it
-// takes the later.
-func readPerfMap(in io.Reader) *table {
+// readPerfMap makes a table of a perf map of some size, which names the functions that a process
+// compiles as it runs: lines of address, size, name. Of functions that overlap it takes the later,
+// and of a map that is too long its end. Lines that are none are passed over, however long.
+func readPerfMap(in io.ReaderAt, size int64) *table {
+	from := max(size-maxPerfMap, 0)
+	lines := bufio.NewReaderSize(io.NewSectionReader(in, from, size-from), longestLine)
+	whole := from == 0
 	var b builder
-	lines := bufio.NewScanner(io.LimitReader(in, maxPerfMap))
-	lines.Buffer(make([]byte, 0, 4<<10), 64<<10)
-	for lines.Scan() && !b.full {
-		start, rest, _ := bytes.Cut(lines.Bytes(), []byte{' '})
-		size, name, _ := bytes.Cut(rest, []byte{' '})
-		from, err1 := hexadecimal(start)
-		length, err2 := hexadecimal(size)
-		if err1 == nil && err2 == nil && length > 0 && bytes.IndexByte(name, 0) < 0 {
-			b.add(from, length, name, 0)
+	for !b.full {
+		line, err := lines.ReadSlice('\n')
+		if whole && err != bufio.ErrBufferFull {
+			b.addCompiled(bytes.TrimRight(line, "\r\n"))
+		}
+		if whole = err == nil; err != nil && err != bufio.ErrBufferFull {
+			break
 		}
 	}
 	return b.buildLatest()
+}
+
+func (b *builder) addCompiled(line []byte) {
+	start, rest, _ := bytes.Cut(line, []byte{' '})
+	size, name, _ := bytes.Cut(rest, []byte{' '})
+	from, err1 := hexadecimal(start)
+	length, err2 := hexadecimal(size)
+	if err1 == nil && err2 == nil && length > 0 && bytes.IndexByte(name, 0) < 0 {
+		b.add(from, length, name, 0)
+	}
 }
 
 func hexadecimal(text []byte) (uint64, error) {

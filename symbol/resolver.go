@@ -98,7 +98,7 @@ func (r *Resolver) Learn(pid uint32, now uint64) error {
 		return nil
 	}
 	p := r.process(pid)
-	prog := p.current(l.image)
+	prog := p.current(l.image.image)
 	if prog.root == nil && l.root != nil {
 		prog.root = r.takeRoot(l.root, l.rootKey)
 		l.root = nil
@@ -160,7 +160,7 @@ func (r *Resolver) Forked(parent, child uint32, at uint64) {
 // It always gives a frame; of Kind Unknown if the address is in no mapping known for that time.
 func (r *Resolver) Resolve(pid uint32, at, address uint64) Frame {
 	f := Frame{Address: address}
-	m, compiled := r.find(pid, at, address)
+	m, own, inherited := r.find(pid, at, address)
 	if m.start == m.end {
 		return f
 	}
@@ -168,19 +168,21 @@ func (r *Resolver) Resolve(pid uint32, at, address uint64) Frame {
 	if m.module != nil {
 		m.module.frame(&f, address-m.start+m.offset, r)
 	}
-	if f.Name == "" && compiled != nil && (m.module == nil || f.Virtual == 0) {
-		compiled.compiled(&f, r)
+	for _, compiled := range [...]*module{own, inherited} {
+		if f.Name == "" && compiled != nil && (m.module == nil || f.Virtual == 0) {
+			compiled.compiled(&f, r)
+		}
 	}
 	return f
 }
 
-// find gives the mapping that holds an address, and what the process has compiled.
-func (r *Resolver) find(pid uint32, at, address uint64) (m mapping, compiled *module) {
+// find gives the mapping that holds an address, and what the process has compiled, and those before it.
+func (r *Resolver) find(pid uint32, at, address uint64) (m mapping, own, inherited *module) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.processes[pid]
 	if p == nil {
-		return m, nil
+		return m, nil, nil
 	}
 	r.clock++
 	p.used = r.clock
@@ -189,14 +191,14 @@ func (r *Resolver) find(pid uint32, at, address uint64) (m mapping, compiled *mo
 		r.losses.Ambiguous++
 	}
 	if found.mapping == nil {
-		return m, nil
+		return m, nil, nil
 	}
-	for _, of := range [...]*module{found.mapping.module, found.program.compiled} {
+	for _, of := range [...]*module{found.mapping.module, found.program.compiled, found.program.inherited} {
 		if of != nil {
 			of.used.Store(r.clock)
 		}
 	}
-	return *found.mapping, found.program.compiled
+	return *found.mapping, found.program.compiled, found.program.inherited
 }
 
 // Losses are those since the beginning.

@@ -36,7 +36,7 @@ func (s source) read(host *root) (symbols, error) {
 		if s.had != nil && s.length == size {
 			return symbols{}, nil
 		}
-		return symbols{table: readPerfMap(io.NewSectionReader(in, 0, size)), length: size}, nil
+		return symbols{table: readPerfMap(in, size), length: size}, nil
 	}
 	o, err := readObject(in, uint64(size))
 	if err != nil {

@@ -201,7 +201,7 @@ func FuzzPerfMap(f *testing.F) {
 	f.Add("1000 10 a\n0x1008 4 b c\n", uint64(0x1009))
 	f.Add("ffffffffffffffff ffffffffffffffff x\n0 0 \n1 1 \x00\n", uint64(1))
 	f.Fuzz(func(t *testing.T, text string, address uint64) {
-		table := readPerfMap(strings.NewReader(text))
+		table := readPerfMap(strings.NewReader(text), int64(len(text)))
 		if at, _, ok := table.find(address); ok && !strings.Contains(text, string(table.name(at))) {
 			t.Errorf("%q is in no line", table.name(at))
 		}

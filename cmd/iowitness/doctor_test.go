@@ -67,7 +67,7 @@ func TestDoctor(t *testing.T) {
 	if len(d.Means) != 8 || len(d.Facts) < 30 || d.Kernel == "" {
 		t.Errorf("%+v", d)
 	}
-	for i, id := range []string{"block", "fs"} {
+	for i, id := range []string{"block", "fs", "cpu", "offcpu", "runq"} {
 		v := d.Verbs[i]
 		if v.ID != id || (v.Verdict == "usable") != (v.Means != nil && v.Reason == nil) {
 			t.Errorf("%+v", v)

@@ -122,7 +122,7 @@ type offcpuCmd struct {
 	State         []string      `help:"Only threads that left their CPU so: sleeping (can be interrupted), blocked (cannot), stopped, idle, preempted." placeholder:"STATE"`
 	KernelThreads bool          `help:"Also kernel threads that sleep for want of work."`
 	KernelOnly    bool          `help:"Take no stacks of programs."`
-	Via           string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
+	Via           string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
 
 	via    probe.Means
 	states uint32
@@ -155,7 +155,7 @@ func (c *offcpuCmd) Run(s *streams) error {
 type runqCmd struct {
 	profileFlags
 	Slower time.Duration `type:"length" help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
-	Via    string        `help:"Witness only by this means: tp_btf or raw_tp." placeholder:"MEANS"`
+	Via    string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
 
 	via probe.Means
 }

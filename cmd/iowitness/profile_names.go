@@ -20,29 +20,40 @@ type profileNames struct {
 	follows  bool            // only a command is profiled: its processes are learned of as they begin
 	learned  map[uint32]bool // in this interval, again
 	ended    uint64
-	modules  func() kernel.Modules
+
+	unnumbered uint64 // processes told of that the caller's pid namespace has no number for
+	modules    func() kernel.Modules
+	number     func(uint32) uint32 // of a process or thread in the caller's pid namespace, whose /proc is read
 }
 
 func newProfileNames(root string) *profileNames {
 	return &profileNames{
 		names: newNames(root), resolver: symbol.New(root, symbol.Options{}), learned: map[uint32]bool{},
+		number:  func(id uint32) uint32 { return id },
 		modules: sync.OnceValue(func() kernel.Modules { return kernel.ReadModules(root) }),
 	}
 }
 
 // meet learns of a process while it lives.
 func (n *profileNames) meet(p *event.Process) {
+	pid := n.number(p.PID)
+	if pid == 0 {
+		n.unnumbered++
+		return
+	}
 	switch p.Event {
 	case event.ProcessForked:
-		n.resolver.Forked(p.Parent, p.PID, p.At)
+		if parent := n.number(p.Parent); parent != 0 {
+			n.resolver.Forked(parent, pid, p.At)
+		}
 		return
 	case event.ProcessExecuted:
-		n.resolver.Executed(p.PID, p.At)
+		n.resolver.Executed(pid, p.At)
 		if !n.follows {
 			return
 		}
 	}
-	if err := n.resolver.Learn(p.PID, monotonic()); errors.Is(err, os.ErrNotExist) {
+	if err := n.resolver.Learn(pid, monotonic()); errors.Is(err, os.ErrNotExist) {
 		n.ended++
 	}
 }
@@ -59,6 +70,17 @@ func (n *profileNames) ProcessComm(pid uint32) (comm, cgroup string) {
 		return "", ""
 	}
 	return p.Comm, p.Cgroup
+}
+
+// Number is how the caller's pid namespace numbers a process or thread; 0: it does not.
+func (n *profileNames) Number(id uint32) uint32 { return n.number(id) }
+
+// NSPID is a process's pid in its innermost pid namespace; 0: not known.
+func (n *profileNames) NSPID(pid uint32) uint32 {
+	if pid == 0 {
+		return 0
+	}
+	return n.Process(pid).NSPID
 }
 
 // tracing are the beginnings of functions by which an event comes to us: no part of the story.
@@ -99,8 +121,9 @@ func isTracing(name string) bool {
 
 // UserFrames names the addresses of a stack of a program, innermost first.
 func (n *profileNames) UserFrames(pid uint32, at uint64, addresses []uint64) []symbol.Frame {
+	pid = n.number(pid)
 	frames := n.userFrames(pid, at, addresses)
-	if !slices.ContainsFunc(frames, func(f symbol.Frame) bool { return f.Kind == symbol.Unknown }) || n.learned[pid] {
+	if pid == 0 || !slices.ContainsFunc(frames, func(f symbol.Frame) bool { return f.Kind == symbol.Unknown }) || n.learned[pid] {
 		return frames
 	}
 	// What is mapped since is not known yet.

@@ -40,7 +40,9 @@ func openProfile(kind probe.ProfileKind, o probe.ProfileOptions, maxCost float64
 	s.names.follows = o.Follow
 	go s.names.symbols()
 	var err error
-	s.profile, err = probe.OpenProfile(kind, o)
+	if s.profile, err = probe.OpenProfile(kind, o); err == nil {
+		s.names.number = s.profile.Number
+	}
 	return s, err
 }
 
@@ -133,7 +135,8 @@ func (s *profileSession) lost(first bool) ([]snapshot.Loss, error) {
 		probe.Loss{ID: "symbol_mappings", Title: "mappings of code left out", Count: symbols.Mappings},
 		probe.Loss{ID: "symbol_modules", Title: "files of code that could not be read", Count: symbols.Modules},
 		probe.Loss{ID: "symbol_ambiguous", Title: "frames not named: which of two programs ran is not known", Count: symbols.Ambiguous},
-		probe.Loss{ID: "symbol_ended", Title: "processes that ended before their mappings could be read", Count: s.names.ended})
+		probe.Loss{ID: "symbol_ended", Title: "processes that ended before their mappings could be read", Count: s.names.ended},
+		probe.Loss{ID: "unnumbered", Title: "processes outside of this pid namespace: they have no number here, and their functions no names", Count: s.names.unnumbered})
 	if first {
 		return lossesTold{}.since(now), nil
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -32,9 +33,10 @@ type profileDoc struct {
 		TotalNS   uint64 `json:"total_ns"`
 	}
 	Processes []struct {
-		PID  uint32
-		Comm string
-		NS   uint64
+		PID   uint32
+		NSPID *uint32
+		Comm  string
+		NS    uint64
 	}
 	Stacks []struct {
 		PID          uint32
@@ -107,6 +109,9 @@ func TestProfilesOfWhatIsNotThere(t *testing.T) {
 	}
 	for _, verb := range []string{"offcpu", "runq"} {
 		runIt(t, verb, "--via", "fexit", "--for", "1s").expect(t, exitUnsupported, "tp_btf")
+	}
+	if _, err := os.Stat("/sys/bus/event_source/devices/cpu"); err != nil {
+		runIt(t, "cpu", "--event", "cycles", "--for", "1s").expect(t, exitUnsupported, "no performance counters")
 	}
 }
 
@@ -321,4 +326,47 @@ func TestSharesAreThoseOfPerf(t *testing.T) {
 // plainName is one name of the several that libc has for a function; of none perf says [unknown].
 func plainName(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(name, "[unknown]"), "__GI_"), "__libc_")
+}
+
+// TestProfilesTellPIDsOfTheCallersNamespace (case I1): those that they take, and those that they print.
+func TestProfilesTellPIDsOfTheCallersNamespace(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, verb := range []string{"cpu", "offcpu", "runq"} {
+		r := inPIDNamespace(t, verb+" --json --for 1s --pid $work; echo $work; cat /proc/$work/comm")
+		var doc profileDoc
+		d := json.NewDecoder(strings.NewReader(r.out))
+		if err := d.Decode(&doc); r.status != exitOK || err != nil {
+			t.Fatalf("%s: %v, %+v", verb, err, r)
+		}
+		text, want := r.out[:d.InputOffset()], strings.Fields(r.out[d.InputOffset():])
+		if len(doc.Processes) != 1 || len(want) != 2 || fmt.Sprint(doc.Processes[0].PID) != want[0] || doc.Processes[0].Comm != want[1] {
+			t.Errorf("%s: %+v, not %q", verb, doc.Processes, want)
+		}
+		if verb != "runq" && !strings.Contains(text, "direct") {
+			t.Errorf("%s: no function of the program is named: %s", verb, text)
+		}
+	}
+	// Those outside have no number here, and are told all the same.
+	r := inPIDNamespace(t, "cpu --json --for 1s")
+	if doc := readProfile(t, []byte(r.out)); r.status != exitOK || doc.Count == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestAProcessOfAContainerHasItsOwnNumberToo.
+func TestAProcessOfAContainerHasItsOwnNumberToo(t *testing.T) {
+	lab.NeedRoot(t)
+	c := lab.Workload{Name: "compete", Args: []string{"60000", "60000"}}.Start(t, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	})
+	c.Go()
+	defer c.End()
+	for _, verb := range []string{"cpu", "runq"} {
+		r := runIt(t, verb, "--json", "--for", "1s", "--pid", fmt.Sprint(c.PID()))
+		r.expect(t, exitOK, "")
+		doc := readProfile(t, []byte(r.out))
+		if len(doc.Processes) != 1 || doc.Processes[0].PID != c.PID() || doc.Processes[0].NSPID == nil || *doc.Processes[0].NSPID != 1 {
+			t.Errorf("%s: %+v", verb, doc.Processes)
+		}
+	}
 }

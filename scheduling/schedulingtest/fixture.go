@@ -31,6 +31,16 @@ func (n names) UserFrames(_ uint32, _ uint64, addresses []uint64) (frames []symb
 	return frames
 }
 
+func (names) Number(id uint32) uint32 { return id }
+
+// NSPID: one process is in a container.
+func (names) NSPID(pid uint32) uint32 {
+	if pid == 100 {
+		return 7
+	}
+	return pid
+}
+
 func (n names) ProcessComm(pid uint32) (comm, cgroup string) {
 	if pid >= 100 {
 		return "", ""

@@ -69,7 +69,7 @@ func weighted(r *profile.Row, w profile.Weight) any {
 
 func profiledProcess(p *profile.ProcessRow) any {
 	return byTable(scheduling.ProcessFields, map[string]any{
-		"pid": p.PID, "tid": idOrNil(p.TID), "comm": name(p.Process), "thread": name(p.Thread), "count": p.Weight.Count, "ns": p.Weight.Value,
+		"pid": p.PID, "nspid": idOrNil(p.NSPID), "tid": idOrNil(p.TID), "comm": name(p.Process), "thread": name(p.Thread), "count": p.Weight.Count, "ns": p.Weight.Value,
 		"top": list(p.Top, func(row *profile.Row) any { return weighted(row, row.Self) }),
 	})
 }
@@ -111,7 +111,7 @@ func queueObject(q *scheduling.Queue, cpu bool) any {
 	if cpu {
 		values["cpu"] = q.CPU
 	} else {
-		values["pid"], values["comm"] = q.PID, name(q.Comm)
+		values["pid"], values["nspid"], values["comm"] = q.PID, idOrNil(q.NSPID), name(q.Comm)
 	}
 	return byTable(scheduling.QueueFields, values)
 }

@@ -230,7 +230,7 @@ func gapLines(r *scheduling.Report, width int) (lines []line) {
 		if stack := chainWords(g.Kernel, g.User); stack != "" {
 			words += "; seen first afterwards: " + stack
 		}
-		if g.TID != 0 {
+		if !isIdle(g.TID, g.Comm) {
 			words += " (" + processName(g.Comm, g.PID) + ")"
 		}
 		lines = append(lines, indented(words, width)...)
@@ -292,7 +292,7 @@ func longLines(long []scheduling.Long, width int) (lines []line) {
 		var ran []string
 		for _, r := range l.Ran {
 			who := "nothing"
-			if r.TID != 0 {
+			if !isIdle(r.TID, r.Comm) {
 				who = processName(r.Comm, r.PID)
 			}
 			ran = append(ran, Duration(r.NS)+" "+who)
@@ -306,4 +306,10 @@ func longLines(long []scheduling.Long, width int) (lines []line) {
 		lines = append(lines, indented(words, width)...)
 	}
 	return lines
+}
+
+// isIdle says whether a thread is what a CPU does when it has nothing to do: that has no number, as
+// those outside of the caller's pid namespace, but a name of its own.
+func isIdle(tid uint32, comm string) bool {
+	return tid == 0 && (comm == "" || strings.HasPrefix(comm, "swapper/"))
 }

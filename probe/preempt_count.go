@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import "github.com/cilium/ebpf/btf"
+
+// preemptCount is a CPU's count of what it must not be preempted in.
+type preemptCount struct {
+	fromRunQueue  int64  // how far it lies from the CPU's run queue; 0: not known
+	interruptBits uint32 // set while an interrupt is served
+}
+
+// Bits of the count. Of softirqs the lowest says that one is served, the others that they are held
+// off. Those of hard interrupts and of NMIs have moved by eight, to make room for
+// how often interrupts are disabled, which is no interrupt; an NMI sets both.
+const (
+	servesSoftirq    = 0x100
+	servesHard       = 0x1f << 16
+	servesHardBehind = 0x1f << 24 // behind the count of disabled interrupts
+)
+
+// Variables of each CPU that tell.
+const (
+	preemptCountVar    = "__preempt_count"
+	preemptCountStruct = "pcpu_hot" // which held it from 6.2 to 6.14
+	runQueueVar        = "runqueues"
+	disabledCountVar   = "local_interrupt_disable_state" // there is a count of disabled interrupts
+)
+
+func findPreemptCount(types *btf.Spec) (c preemptCount) {
+	c.interruptBits = servesSoftirq | servesHard
+	var section *btf.Datasec
+	if !hasMember(types, "cfs_rq", "rq") || types.TypeByName(".data..percpu", &section) != nil {
+		return c
+	}
+	at := map[string]int64{}
+	for _, v := range section.Vars {
+		at[v.Type.TypeName()] = int64(v.Offset)
+	}
+	if _, moved := at[disabledCountVar]; moved {
+		c.interruptBits = servesSoftirq | servesHardBehind
+	}
+	runQueue, known := at[runQueueVar]
+	if !known {
+		return c
+	}
+	if count, known := at[preemptCountVar]; known {
+		c.fromRunQueue = count - runQueue
+		return c
+	}
+	hot, known := at[preemptCountStruct]
+	if within, ok := memberOffset(types, preemptCountStruct, "preempt_count"); known && ok {
+		c.fromRunQueue = hot + int64(within) - runQueue
+	}
+	return c
+}
