@@ -104,7 +104,7 @@ func TestProfilesOfWhatIsNotThere(t *testing.T) {
 	lab.NeedRoot(t)
 	for _, verb := range []string{"cpu", "offcpu", "runq"} {
 		runIt(t, verb, "--pid", "4194303", "--for", "1s").expect(t, exitError, "no process with pid 4194303")
-		runIt(t, verb, "--cgroup", "/no/such", "--for", "1s").expect(t, exitError, "no cgroup")
+		runIt(t, verb, "--cgroup", "/no/such", "--for", "1s").expect(t, exitUsage, "no cgroup")
 		runIt(t, verb, "--for", "1s", "-o", "/nonexistent/file").expect(t, exitError, "/nonexistent/file")
 	}
 	for _, verb := range []string{"offcpu", "runq"} {
