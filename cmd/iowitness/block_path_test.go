@@ -94,7 +94,7 @@ func TestFioOnStackedDevices(t *testing.T) {
 				devices[d.Device] = d
 			}
 			above, below := truth.Reads+truth.Writes, truth.Reads+2*truth.Writes
-			for _, name := range []string{"delay-" + mirror.Name, mirror.Name} { // as device-mapper names it
+			for _, name := range []string{top.Name + " (delay-" + mirror.Name + ")", mirror.Name} {
 				if got := devices[name]; !got.Stacked || got.Requests != above || got.Bytes != above*block {
 					t.Errorf("of %d I/Os on %s: %+v in %+v", above, name, got, doc.Devices)
 				}
