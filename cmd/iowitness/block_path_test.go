@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,9 +83,20 @@ func TestFioOnStackedDevices(t *testing.T) {
 			var doc struct {
 				Total              row
 				Devices, Processes []row
+				Notes              []string
 			}
 			if err := json.Unmarshal([]byte(r.out), &doc); err != nil {
 				t.Fatalf("%v: %s%s", err, r.out, r.err)
+			}
+			// A preemptible kernel leaves out runs of programs, and so many may be missing on a level.
+			skipped := uint64(0)
+			for _, note := range doc.Notes {
+				if strings.HasSuffix(note, "events that the kernel did not run a program for") {
+					fmt.Sscan(note, &skipped)
+				}
+			}
+			told := func(got row, want uint64) bool {
+				return got.Requests <= want && want-got.Requests <= skipped && got.Bytes == got.Requests*block
 			}
 			devices := map[string]row{}
 			for _, d := range doc.Devices {
@@ -94,20 +106,20 @@ func TestFioOnStackedDevices(t *testing.T) {
 				devices[d.Device] = d
 			}
 			above, below := truth.Reads+truth.Writes, truth.Reads+2*truth.Writes
-			for _, name := range []string{"delay-" + mirror.Name, mirror.Name} { // as device-mapper names it
-				if got := devices[name]; !got.Stacked || got.Requests != above || got.Bytes != above*block {
+			for _, name := range []string{top.Name + " (delay-" + mirror.Name + ")", mirror.Name} {
+				if got := devices[name]; !got.Stacked || !told(got, above) {
 					t.Errorf("of %d I/Os on %s: %+v in %+v", above, name, got, doc.Devices)
 				}
 			}
-			var disks, disksBytes uint64
+			var disks row
 			for _, d := range []lab.Device{a, b} {
 				got := devices[d.Name]
-				if got.Stacked || got.Requests < truth.Writes || got.Requests > above {
+				if got.Stacked || got.Requests+skipped < truth.Writes || got.Requests > above {
 					t.Errorf("of %+v on %s: %+v", truth, d.Name, got)
 				}
-				disks, disksBytes = disks+got.Requests, disksBytes+got.Bytes
+				disks.Requests, disks.Bytes = disks.Requests+got.Requests, disks.Bytes+got.Bytes
 			}
-			if disks != below || disksBytes != below*block || len(devices) != 4 {
+			if !told(disks, below) || len(devices) != 4 {
 				t.Errorf("of %+v on the disks: %+v", truth, doc.Devices)
 			}
 			var own row
@@ -118,8 +130,8 @@ func TestFioOnStackedDevices(t *testing.T) {
 				}
 			}
 			for what, sum := range map[string]row{"in all": doc.Total, "of fio": own} {
-				if sum.Requests != below || sum.Bytes != below*block {
-					t.Errorf("%s %d requests of %d bytes, not %d: %+v", what, sum.Requests, sum.Bytes, below, doc)
+				if sum.Requests != disks.Requests || sum.Bytes != disks.Bytes {
+					t.Errorf("%s %d requests of %d bytes, not %+v: %+v", what, sum.Requests, sum.Bytes, disks, doc)
 				}
 			}
 			if strings.Contains(r.err, "lost") {
