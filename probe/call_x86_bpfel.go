@@ -132,10 +132,12 @@ type callThreadErrors struct {
 }
 
 type callThreadFrames struct {
-	_     structs.HostLayout
-	Depth uint32
-	Roots uint32
-	Told  struct {
+	_      structs.HostLayout
+	Depth  uint32
+	Roots  uint32
+	Holder uint32
+	_      [4]byte
+	Told   struct {
 		_    structs.HostLayout
 		Cset uint64
 		Mm   uint64
@@ -217,6 +219,7 @@ const (
 	callVarGeneration         = "generation"
 	callVarHasCode            = "has_code"
 	callVarHasKeys            = "has_keys"
+	callVarHolders            = "holders"
 	callVarIncludeSelf        = "include_self"
 	callVarKeyWords           = "key_words"
 	callVarOnlyInside         = "only_inside"
@@ -234,6 +237,7 @@ const (
 	callVarTellsErrors        = "tells_errors"
 	callVarTellsPrevState     = "tells_prev_state"
 	callVarTellsStacks        = "tells_stacks"
+	callVarTickOfLook         = "tick_of_look"
 	callVarV1Subsystems       = "v1_subsystems"
 	callVarWantedComm         = "wanted_comm"
 	callVarWantsComm          = "wants_comm"
@@ -353,6 +357,7 @@ type callVariableSpecs struct {
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
 	HasCode            *ebpf.VariableSpec `ebpf:"has_code"`
 	HasKeys            *ebpf.VariableSpec `ebpf:"has_keys"`
+	Holders            *ebpf.VariableSpec `ebpf:"holders"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	KeyWords           *ebpf.VariableSpec `ebpf:"key_words"`
 	OnlyInside         *ebpf.VariableSpec `ebpf:"only_inside"`
@@ -370,6 +375,7 @@ type callVariableSpecs struct {
 	TellsErrors        *ebpf.VariableSpec `ebpf:"tells_errors"`
 	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	TellsStacks        *ebpf.VariableSpec `ebpf:"tells_stacks"`
+	TickOfLook         *ebpf.VariableSpec `ebpf:"tick_of_look"`
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.VariableSpec `ebpf:"wanted_comm"`
 	WantsComm          *ebpf.VariableSpec `ebpf:"wants_comm"`
@@ -465,6 +471,7 @@ type callVariables struct {
 	Generation         *ebpf.Variable `ebpf:"generation"`
 	HasCode            *ebpf.Variable `ebpf:"has_code"`
 	HasKeys            *ebpf.Variable `ebpf:"has_keys"`
+	Holders            *ebpf.Variable `ebpf:"holders"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	KeyWords           *ebpf.Variable `ebpf:"key_words"`
 	OnlyInside         *ebpf.Variable `ebpf:"only_inside"`
@@ -482,6 +489,7 @@ type callVariables struct {
 	TellsErrors        *ebpf.Variable `ebpf:"tells_errors"`
 	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
 	TellsStacks        *ebpf.Variable `ebpf:"tells_stacks"`
+	TickOfLook         *ebpf.Variable `ebpf:"tick_of_look"`
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.Variable `ebpf:"wanted_comm"`
 	WantsComm          *ebpf.Variable `ebpf:"wants_comm"`
