@@ -10,7 +10,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Marks in the code, for which the user side puts what belongs to the function. */
 #define FUNCTION_MARK "0x105ca11"
-#define RETURN_MARK "0x105ca12"
 #define RESULT_MARK "0x105ca13"
 
 INLINE __u32 own_function(void)
@@ -21,15 +20,6 @@ INLINE __u32 own_function(void)
 	return function;
 }
 
-/* Where in the context of fexit the function's return value is: after its arguments. */
-INLINE __u64 return_offset(void)
-{
-	__u64 offset;
-
-	asm volatile("%0 = " RETURN_MARK " ll" : "=r"(offset));
-	return offset;
-}
-
 INLINE __u32 own_result_bytes(void)
 {
 	__u64 bytes;
@@ -38,45 +28,25 @@ INLINE __u32 own_result_bytes(void)
 	return bytes;
 }
 
-/* Something whose address is known as a number, once it has been read. */
-struct anchor {
-	__u64 at;
-};
-struct anchor anchor = {};
-
-/*
- * A trampoline has the context of entry and of return at the same place of the stack.
- * As a number: the verifier lets nobody reckon with the pointer, but takes the distance
- * of two pointers for one, without the call of a helper.
- */
-INLINE __u64 place_of(void *ctx)
-{
-	struct anchor *from = &anchor;
-	__u64 place = (__u64)ctx;
-
-	if (!from->at)
-		bpf_probe_read_kernel(&from->at, sizeof(from->at), &from);
-	asm volatile("%0 -= %1" : "+r"(place) : "r"(from));
-	return place + *(volatile __u64 *)&from->at;
-}
-
 SEC("fentry")
 int call_fentry(void *ctx)
 {
-	struct call_input in = {};
+	return enter_call(ctx, true, own_function());
+}
 
-	if (has_code)
-		bpf_probe_read_kernel(in.arg, sizeof(in.arg), ctx);
-	return enter_call(&in, own_function(), place_of(ctx));
+INLINE int leave_typed(void *ctx)
+{
+	struct call_input in;
+
+	in.result_bytes = own_result_bytes();
+	result_body(ctx, &in);
+	return leave_call(ctx, &in, own_function(), place_of(ctx));
 }
 
 SEC("fexit")
 int call_fexit(void *ctx)
 {
-	struct call_input in = { .result_bytes = own_result_bytes() };
-
-	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
-	return leave_call(ctx, &in, own_function(), place_of(ctx));
+	return may_have_open() ? leave_typed(ctx) : 0;
 }
 
 SEC("fexit")
@@ -84,7 +54,7 @@ int return_fexit(void *ctx)
 {
 	struct call_input in = { .result_bytes = own_result_bytes() };
 
-	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
+	result_body(ctx, &in);
 	return see_return(ctx, &in, own_function(), place_of(ctx));
 }
 
@@ -93,18 +63,8 @@ int error_fexit(void *ctx)
 {
 	struct call_input in = { .result_bytes = own_result_bytes() };
 
-	bpf_probe_read_kernel(&in.ret, sizeof(in.ret), ctx + return_offset());
+	result_body(ctx, &in);
 	return see_error(ctx, &in, own_function(), place_of(ctx), 0);
-}
-
-INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
-{
-	in->arg[0] = regs->di;
-	in->arg[1] = regs->si;
-	in->arg[2] = regs->dx;
-	in->arg[3] = regs->cx;
-	in->arg[4] = regs->r8;
-	in->arg[5] = regs->r9;
 }
 
 /* At the return the address to return to has been taken off the stack. */
@@ -113,19 +73,22 @@ INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
 SEC("kprobe")
 int call_kprobe(struct pt_regs *regs)
 {
-	struct call_input in = {};
+	return enter_call(regs, false, own_function());
+}
 
-	put_arguments(&in, regs);
-	return enter_call(&in, own_function(), regs->sp);
+INLINE int leave_probed(struct pt_regs *regs, __u32 function, __u32 result_bytes)
+{
+	struct call_input in;
+
+	in.result_bytes = result_bytes;
+	in.ret = regs->ax;
+	return leave_call(regs, &in, function, regs->sp - RETURN_BYTES);
 }
 
 SEC("kretprobe")
 int call_kretprobe(struct pt_regs *regs)
 {
-	struct call_input in = { .result_bytes = own_result_bytes() };
-
-	in.ret = regs->ax;
-	return leave_call(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+	return may_have_open() ? leave_probed(regs, own_function(), own_result_bytes()) : 0;
 }
 
 SEC("kretprobe")
@@ -157,20 +120,18 @@ int error_kretprobe(struct pt_regs *regs)
 SEC("kprobe.multi")
 int call_multi(struct pt_regs *regs)
 {
-	struct call_input in = {};
-
-	put_arguments(&in, regs);
-	return enter_call(&in, bpf_get_attach_cookie(regs), regs->sp);
+	return enter_call(regs, false, bpf_get_attach_cookie(regs));
 }
 
 SEC("kretprobe.multi")
 int call_ret_multi(struct pt_regs *regs)
 {
-	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
+	__u64 cookie;
 
-	in.ret = regs->ax;
-	return leave_call(regs, &in, cookie, regs->sp - RETURN_BYTES);
+	if (!may_have_open())
+		return 0;
+	cookie = bpf_get_attach_cookie(regs);
+	return leave_probed(regs, cookie, cookie >> COOKIE_RESULT_BIT);
 }
 
 SEC("kretprobe.multi")

@@ -5,6 +5,38 @@
 
 #include "frames.h"
 
+/* Something whose address is known as a number, once it has been read. */
+struct anchor {
+	__u64 at;
+};
+struct anchor anchor = {};
+
+/*
+ * A trampoline has the context of entry and of return at the same place of the stack.
+ * As a number: the verifier lets nobody reckon with the pointer, but takes the distance
+ * of two pointers for one, without the call of a helper.
+ */
+INLINE __u64 place_of(void *ctx)
+{
+	struct anchor *from = &anchor;
+	__u64 place = (__u64)ctx;
+
+	if (!from->at)
+		bpf_probe_read_kernel(&from->at, sizeof(from->at), &from);
+	asm volatile("%0 -= %1" : "+r"(place) : "r"(from));
+	return place + *(volatile __u64 *)&from->at;
+}
+
+INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
+{
+	in->arg[0] = regs->di;
+	in->arg[1] = regs->si;
+	in->arg[2] = regs->dx;
+	in->arg[3] = regs->cx;
+	in->arg[4] = regs->r8;
+	in->arg[5] = regs->r9;
+}
+
 INLINE void put_input(struct call_input *in, __u64 id)
 {
 	in->tgid = id >> 32;
@@ -15,52 +47,105 @@ INLINE void put_input(struct call_input *in, __u64 id)
 		bpf_get_current_comm(in->comm, sizeof(in->comm));
 }
 
-SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
+volatile __u64 tick_of_look = 0;	/* when the clock was last looked at */
+
+/* Also a filter that lets nobody pass must end when nobody listens: with each tick of the timer the clock is looked at. */
+INLINE void look_at_clock(void)
+{
+	__u64 tick = bpf_jiffies64();
+
+	if (tick == tick_of_look)
+		return;
+	tick_of_look = tick;
+	is_heard(bpf_ktime_get_ns());
+}
+
+/* What the entry can tell of a filter comes before all that costs more: most calls may end here. */
+INLINE bool passes_filter(struct call_input *in, __u32 function)
+{
+	struct function_balance *sums;
+	__u64 mask = 0;
+	int verdict = filter_body(in, &mask);
+
+	if (verdict == WANTED)
+		return true;
+	look_at_clock();
+	sums = verdict == UNREADABLE ? balance_of(function) : NULL;
+	if (sums)
+		sums->unreadable++;
+	return false;
+}
+
+INLINE bool is_inside(__u32 thread)
+{
+	struct thread_frames *frames = find_holder(thread);
+
+	return frames && frames->roots;
+}
+
+INLINE bool is_skipped(__u32 function)
+{
+	struct function_balance *sums;
+
+	if (ratio <= 1 || !(bpf_get_prandom_u32() % ratio))
+		return false;
+	sums = balance_of(function);
+	if (sums)
+		sums->skipped++;
+	return true;
+}
+
+/* A typed program's context is the arguments, that of the others is the registers. */
+INLINE int enter_call(void *ctx, bool is_typed, __u32 function)
 {
 	struct function_balance *sums;
 	struct thread_frames *frames;
 	struct call_frame *frame;
 	struct task_struct *task;
 	__u32 thread, depth, root = 0;
-	__u64 id, now;
-	int verdict;
+	__u64 id, place, now;
+	struct call_input in;
+	bool counts;
 	void *out;
 
 	if (!epoch)
 		return 0;
-	task = this_task();
+	task = (void *)bpf_get_current_task();
 	id = bpf_get_current_pid_tgid();
 	thread = thread_key(id);
-	sums = balance_of(function);
-	if (!sums || !is_wanted(task, id, id >> 32))
-		return 0;
 	if (only_inside)
 		root = is_root(function);
-	if (only_inside && !root) {
-		frames = find_frames(task, thread);
-		if (!frames || !frames->roots)
-			return 0;
+	counts = is_wanted(task, id, id >> 32) && (!only_inside || root || is_inside(thread)) &&
+		 ((only_inside && !root) || !is_skipped(function));
+	if (counts && has_code) {
+		if (is_typed)
+			arguments_body(ctx, &in);
+		else
+			put_arguments(&in, ctx);
+		put_input(&in, id);
+		counts = passes_filter(&in, function);
 	}
-	if (ratio > 1 && (!only_inside || root) && bpf_get_prandom_u32() % ratio) {
-		sums->skipped++;
-		return 0;
-	}
-	frames = make_frames(task, thread);
+	frames = counts ? make_frames(thread) : find_holder(thread);
 	if (!frames) {
-		lose(LOSS_FRAMES, 1, 0);
+		if (counts)
+			lose(LOSS_FRAMES, 1, 0);
 		return 0;
 	}
-	drop_returned(frames, thread, place);
+	sums = balance_of(function);
+	if (!sums)
+		return 0;
+	place = is_typed ? place_of(ctx) : ((struct pt_regs *)ctx)->sp;
+	if (frames->depth)
+		drop_returned(frames, thread, place, sums);
+	if (!counts)
+		return 0;
 	depth = frames->depth;
 	if (depth >= CALL_DEPTH) {
 		lose(LOSS_FRAMES, 1, 0);
 		return 0;
 	}
-	/* Taken before it is filled: what interrupts us here builds on top, and leaves it as it was. */
+	take_frame(frames, depth, place);
 	frame = frame_at(frames, depth);
-	frame->place = place;
-	frames->depth = depth + 1;
-	frame->place = place;
 	frame->function = function;
 	frame->generation = generation;
 	frame->root = 0;
@@ -69,18 +154,15 @@ SUBPROGRAM int enter_call(struct call_input *in, __u32 function, __u64 place)
 	out = make_out(frame, thread, depth);
 	if (!out) {
 		lose(LOSS_CALL_OUT, 1, 0);
-		frames->depth = depth;
+		free_frame(frames, thread, depth);
 		return 0;
 	}
 	if (has_code)
-		put_input(in, id);
-	verdict = entry_body(in, out);
+		entry_body(&in, out);
 	/* Read once, and last: what is done here is no part of the call. */
 	now = bpf_ktime_get_ns();
-	if (!is_heard(now) || verdict != WANTED) {
-		if (verdict == UNREADABLE)
-			sums->unreadable++;
-		give_back(frames, thread, depth);
+	if (!is_heard(now)) {
+		free_frame(frames, thread, depth);
 		return 0;
 	}
 	if (root) {
@@ -256,7 +338,8 @@ INLINE void end_call(void *ctx, struct call_input *in, struct thread_frames *fra
 	if (!out) {
 		lose(LOSS_CALL_OUT, 1, call.ns);
 	} else {
-		verdict = return_body(in, out);
+		if (has_code)
+			verdict = return_body(in, out);
 		if (verdict == WANTED)
 			count_call(ctx, &call, in, out);
 		else if (verdict == UNREADABLE)
@@ -270,18 +353,17 @@ INLINE void end_call(void *ctx, struct call_input *in, struct thread_frames *fra
 	}
 	if (frame->root)
 		frames->roots--;
-	frames->depth = depth;
-	drop_out(thread, depth);
+	free_frame(frames, thread, depth);
 }
 
-SUBPROGRAM int leave_call(void *ctx, struct call_input *in, __u32 function, __u64 place)
+INLINE int leave_call(void *ctx, struct call_input *in, __u32 function, __u64 place)
 {
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	struct function_balance *sums;
 	__u32 thread = thread_key(id), open;
-	struct thread_frames *frames = find_frames(this_task(), thread);
+	struct thread_frames *frames = find_frames(thread);
 
-	if (!frames || !frames->depth) /* no call of the thread is followed: the common case under a filter */
+	if (!frames || !frames->depth)
 		return 0;
 	sums = balance_of(function);
 	if (!sums)

@@ -57,6 +57,7 @@ struct call_frame {
 struct thread_frames {
 	__u32 depth;
 	__u32 roots;
+	__u32 holder;		/* 1 + the slot in which the thread is counted; 0: in none */
 	struct told_identity told;
 	struct call_frame open[CALL_DEPTH];
 };
@@ -146,10 +147,20 @@ struct {
 } spents SEC(".maps");
 
 /*
- * The user side puts the filter and the fields of a function in place of these two
- * (expr/): what they find goes to out, and they say whether the call is wanted.
+ * The user side puts the filter and the fields of a function in place of these (expr/).
+ * The first is the filter's part that the entry can tell: of what it could not read the
+ * mask knows. The others leave what they find in out; that of the return says whether the
+ * call is wanted.
  */
 enum verdict { UNWANTED = 0, WANTED = 1, UNREADABLE = 2 };
+
+SUBPROGRAM int filter_body(struct call_input *in, __u64 *mask)
+{
+	int verdict = WANTED;
+
+	asm volatile("" : "+r"(verdict) : "r"(in), "r"(mask) : "memory");
+	return verdict;
+}
 
 SUBPROGRAM int entry_body(struct call_input *in, void *out)
 {
@@ -165,6 +176,18 @@ SUBPROGRAM int return_body(struct call_input *in, void *out)
 
 	asm volatile("" : "+r"(verdict) : "r"(in), "r"(out) : "memory");
 	return verdict;
+}
+
+/* What a typed program's context has, for which the user side knows where and whether it is a number. */
+SUBPROGRAM int arguments_body(void *ctx, struct call_input *in)
+{
+	return bpf_probe_read_kernel(in->arg, sizeof(in->arg), ctx);
+}
+
+SUBPROGRAM int result_body(void *ctx, struct call_input *in)
+{
+	asm volatile("" : : "r"(ctx), "r"(in) : "memory");
+	return 0;
 }
 
 INLINE struct function_balance *balance_of(__u32 function)
@@ -185,24 +208,51 @@ INLINE __u32 thread_key(__u32 tid)
 	return tid ? tid : ~bpf_get_smp_processor_id();
 }
 
-INLINE struct thread_frames *find_frames(struct task_struct *task, __u32 thread)
+/*
+ * How many threads have open calls, by a hash of the task: its id may change in an execve. A thread
+ * that ends within a call stays counted, which costs a look into its successor's storage and no more.
+ */
+#define HOLDER_BITS 12
+#define HOLDERS (1 << HOLDER_BITS)
+volatile __u32 holders[HOLDERS] = {};
+
+INLINE __u32 holder_slot(void)
+{
+	__u32 cache_line = bpf_get_current_task() >> 6;
+
+	return cache_line * 0x9e3779b1U >> (32 - HOLDER_BITS);
+}
+
+/* If not, a return is that of a call that was left out. */
+INLINE bool may_have_open(void)
+{
+	return holders[holder_slot()];
+}
+
+INLINE struct thread_frames *find_frames(__u32 thread)
 {
 	if (storage_by_hash)
 		return bpf_map_lookup_elem(&frame_hash, &thread);
-	return bpf_task_storage_get(&frame_storage, task, 0, 0);
+	return bpf_task_storage_get(&frame_storage, this_task(), 0, 0);
 }
 
-INLINE struct thread_frames *make_frames(struct task_struct *task, __u32 thread)
+INLINE struct thread_frames *make_frames(__u32 thread)
 {
 	struct thread_frames *frames;
 
 	if (!storage_by_hash)
-		return bpf_task_storage_get(&frame_storage, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		return bpf_task_storage_get(&frame_storage, this_task(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	frames = bpf_map_lookup_elem(&frame_hash, &thread);
 	if (frames)
 		return frames;
 	bpf_map_update_elem(&frame_hash, &thread, &no_frames, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&frame_hash, &thread);
+}
+
+/* Of a thread that may have open calls. */
+INLINE struct thread_frames *find_holder(__u32 thread)
+{
+	return may_have_open() ? find_frames(thread) : NULL;
 }
 
 /* The compiler would know that a depth is in bounds, and leave out the mask that the verifier wants. */
@@ -249,6 +299,39 @@ INLINE void drop_out(__u32 thread, __u32 depth)
 		bpf_map_delete_elem(&outs, &key);
 }
 
+/*
+ * Takes a frame before it is filled: what interrupts us here builds on top, and leaves it as it was.
+ * The thread may then be counted once too often, but as long as it has an open call it is counted.
+ */
+INLINE void take_frame(struct thread_frames *frames, __u32 depth, __u64 place)
+{
+	__u32 slot;
+
+	frame_at(frames, depth)->place = place;
+	frames->depth = depth + 1;
+	barrier();
+	frame_at(frames, depth)->place = place;
+	if (!frames->holder) {
+		slot = holder_slot();
+		__sync_fetch_and_add(&holders[slot], 1);
+		frames->holder = 1 + slot;
+	}
+}
+
+/* Gives the innermost frame back. */
+INLINE void free_frame(struct thread_frames *frames, __u32 thread, __u32 depth)
+{
+	__u32 slot = frames->holder - 1;
+
+	drop_out(thread, depth);
+	if (!depth && slot < HOLDERS) {
+		frames->holder = 0;
+		__sync_fetch_and_add(&holders[slot], -1);
+	}
+	barrier();
+	frames->depth = depth;
+}
+
 /* Takes off the innermost open call, which has returned unseen. */
 INLINE void drop_top(struct thread_frames *frames, __u32 thread)
 {
@@ -280,28 +363,54 @@ INLINE bool has_returned(struct call_frame *frame, __u64 place)
 	       (frame->place / THREAD_SIZE == place / THREAD_SIZE && frame->place <= place);
 }
 
-/* So many at once: the verifier walks through each, for each function. The rest waits for the next entry. */
+/* So many with a look at whose they are: the verifier walks through each. Of more the function is not told. */
 #define DROPS 3
 
-SUBPROGRAM int drop_returned(struct thread_frames *frames, __u32 thread, __u64 place)
+INLINE void drop_unnamed(struct thread_frames *frames)
 {
+	__u32 depth = frames->depth - 1;
+
+	frames->roots -= frame_at(frames, depth)->root;
+	frames->depth = depth;
+}
+
+INLINE void count_unnamed(struct thread_frames *frames, __u32 dropped, struct function_balance *sums)
+{
+	__u32 depth = frames->depth;
+
+	if (!dropped)
+		return;
+	if (frame_at(frames, depth)->generation == generation)
+		sums->missed += dropped;
+	else
+		sums->given_up += dropped;
+	if (depth)
+		frame_at(frames, depth - 1)->missed += dropped;
+}
+
+INLINE bool top_has_returned(struct thread_frames *frames, __u64 place)
+{
+	__u32 depth = frames->depth;
+
+	return depth && depth <= CALL_DEPTH && has_returned(frame_at(frames, depth - 1), place);
+}
+
+/* A call of a function begins at a place: none that has returned may be taken for it. */
+SUBPROGRAM int drop_returned(struct thread_frames *frames, __u32 thread, __u64 place, struct function_balance *sums)
+{
+	__u32 depth;
 	int i;
 
 	for (i = 0; i < DROPS; i++) {
-		__u32 depth = frames->depth;
-
-		if (!depth || depth > CALL_DEPTH || !has_returned(frame_at(frames, depth - 1), place))
-			break;
+		if (!top_has_returned(frames, place))
+			return 0;
 		drop_top(frames, thread);
 	}
+	depth = frames->depth;
+	for (i = 0; i < CALL_DEPTH && top_has_returned(frames, place); i++)
+		drop_unnamed(frames);
+	count_unnamed(frames, depth - frames->depth, sums);
 	return 0;
-}
-
-/* Gives a frame back that was taken for a call which is not measured. */
-INLINE void give_back(struct thread_frames *frames, __u32 thread, __u32 depth)
-{
-	drop_out(thread, depth);
-	frames->depth = depth;
 }
 
 /* How many calls of the thread are open up to that of a function at a place; 0: it is not among them. */
@@ -325,31 +434,21 @@ INLINE __u32 find_open(struct thread_frames *frames, __u32 function, __u64 place
 	return 0;
 }
 
-/*
- * Takes off calls that returned unseen within one that returns now. Of more than a few
- * the function is not told: they count as this one's.
- */
+/* Takes off calls that returned unseen within one of a function that returns now. */
 INLINE void drop_down_to(struct thread_frames *frames, __u32 thread, __u32 open, struct function_balance *sums)
 {
-	__u32 depth, roots_open = 0;
+	__u32 depth;
 	int i;
 
 	for (i = 0; i < DROPS; i++) {
-		depth = frames->depth;
-		if (depth <= open || depth > CALL_DEPTH)
+		if (frames->depth <= open || frames->depth > CALL_DEPTH)
 			return;
 		drop_top(frames, thread);
 	}
 	depth = frames->depth;
-	if (depth <= open)
-		return;
-	sums->missed += depth - open;
-	frame_at(frames, open - 1)->missed += depth - open;
-	frames->depth = open;
-	for (i = 0; i < CALL_DEPTH; i++)
-		if (i < open)
-			roots_open += frame_at(frames, i)->root;
-	frames->roots = roots_open;
+	for (i = 0; i < CALL_DEPTH && frames->depth > open; i++)
+		drop_unnamed(frames);
+	count_unnamed(frames, depth - frames->depth, sums);
 }
 
 #endif

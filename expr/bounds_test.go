@@ -26,7 +26,7 @@ func TestLongTexts(t *testing.T) {
 		program, err := Compile(filter, nil)
 		took := time.Since(start)
 		if err == nil {
-			t.Logf("%s… %d and %d instructions, %d bytes, %v", part, len(program.Entry), len(program.Return), program.Size, took)
+			t.Logf("%s… %d, %d and %d instructions, %d bytes, %v", part, len(program.Filter), len(program.Entry), len(program.Return), program.Size, took)
 		} else if !errors.Is(err, errTooLong) && !strings.Contains(err.Error(), "are the most") {
 			t.Errorf("%s…: %v", part, err)
 		}

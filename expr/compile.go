@@ -10,9 +10,13 @@ import (
 
 // Program is a filter and fields, compiled.
 type Program struct {
-	Entry, Return asm.Instructions
-	Size          int    // bytes used of the output buffer
-	Slots         []Slot // one for each field, in their order
+	// Filter decides what the entry can tell, before a call has an output buffer.
+	// Entry captures fields of what it wanted.
+	Filter, Entry, Return asm.Instructions
+
+	Size    int    // bytes used of the output buffer
+	Slots   []Slot // one for each field, in their order
+	AtEntry bool   // Filter does not want every call
 	// NeedsReturn tells that the return decides or captures something; if it
 	// does not, Return wants every call.
 	NeedsReturn bool
@@ -20,16 +24,30 @@ type Program struct {
 	filter *Filter // nil: none
 }
 
-// Compile makes the two bodies. filter may be nil. The return must be given the
+// Arguments are the numbers, from 0, of the arguments that a call is asked for at its entry.
+func (p *Program) Arguments() (numbers []int) {
+	for _, ins := range slices.Concat(p.Filter, p.Entry) {
+		if ins.OpCode.Class() == asm.LdXClass && ins.Src == regInput && ins.Offset < inputRet {
+			numbers = append(numbers, int(ins.Offset)/8)
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
+// Compile makes the three bodies. filter may be nil. The return must be given the
 // output buffer as the entry of the same call has left it.
 func Compile(filter *Filter, fields []*Field) (*Program, error) {
 	p, err := makePlan(filter, fields)
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Size: p.size, Slots: p.slots, filter: filter, NeedsReturn: len(p.exit) > 0}
+	out := &Program{Size: p.size, Slots: p.slots, filter: filter, AtEntry: len(p.entry) > 0, NeedsReturn: len(p.exit) > 0}
 	for _, field := range fields {
 		out.NeedsReturn = out.NeedsReturn || field.AtReturn
+	}
+	if out.Filter, err = p.filterBody(); err != nil {
+		return nil, err
 	}
 	if out.Entry, err = p.entryBody(); err != nil {
 		return nil, err
@@ -40,16 +58,19 @@ func Compile(filter *Filter, fields []*Field) (*Program, error) {
 	return out, nil
 }
 
-func (p *plan) entryBody() (asm.Instructions, error) {
+func (p *plan) filterBody() (asm.Instructions, error) {
 	g := &generator{}
 	g.begin()
 	g.zero(maskAt, 8)
 	unwanted := g.label()
 	g.test(p.entry, unwanted)
-	if slices.ContainsFunc(p.entry, func(c conjunct) bool { return c.node.reads() }) {
-		// All are certain: what could not be read did not matter.
-		g.zero(maskAt, 8)
-	}
+	return g.end(unwanted)
+}
+
+func (p *plan) entryBody() (asm.Instructions, error) {
+	g := &generator{}
+	g.begin()
+	g.zero(maskAt, 8)
 	for _, each := range p.hidden {
 		g.keep(each)
 	}
@@ -58,7 +79,7 @@ func (p *plan) entryBody() (asm.Instructions, error) {
 			g.capture(slot, p.late[i])
 		}
 	}
-	return g.end(unwanted)
+	return g.end(g.label())
 }
 
 func (p *plan) returnBody() (asm.Instructions, error) {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,7 +70,7 @@ func TestFiltersInTheKernel(t *testing.T) {
 	} {
 		program := mustCompile(t, &Scope{}, test.filter)
 		if got, _ := r.both(t, program, c, false); got != test.want {
-			t.Errorf("%s: %d, want %d\n%v\n%v", test.filter, got, test.want, program.Entry, program.Return)
+			t.Errorf("%s: %d, want %d\n%v\n%v\n%v", test.filter, got, test.want, program.Filter, program.Entry, program.Return)
 		}
 	}
 }
@@ -204,9 +203,7 @@ func TestVerifierIsNotTired(t *testing.T) {
 	} {
 		program := mustCompile(t, made(cInt), filter, fields...)
 		start := time.Now()
-		for _, body := range []asm.Instructions{program.Entry, program.Return} {
-			r.load(t, body, false).Close()
-		}
-		t.Logf("%d and %d instructions: %v", len(program.Entry), len(program.Return), time.Since(start))
+		r.all(t, program, false).close()
+		t.Logf("%d, %d and %d instructions: %v", len(program.Filter), len(program.Entry), len(program.Return), time.Since(start))
 	}
 }

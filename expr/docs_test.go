@@ -77,8 +77,7 @@ func TestReferencesExamples(t *testing.T) {
 			continue
 		}
 		r := newRunner(t)
-		r.load(t, program.Entry, false).Close()
-		r.load(t, program.Return, false).Close()
+		r.all(t, program, false).close()
 	}
 }
 

@@ -3,13 +3,14 @@
 // Package expr is the language of filters and fields: what a person writes of a
 // kernel function's arguments and result ("size > 4K && comm == \"dd\"") is
 // parsed, checked against the kernel's types and compiled into the bodies of
-// two BPF subprograms, one for the function's entry, one for its return. It
-// loads nothing: types and text in, instructions out.
+// BPF subprograms: two for the function's entry, which filter and capture, and one
+// for its return. It loads nothing: types and text in, instructions out.
 //
 // A C object holds a stub for each body, which Replace exchanges:
 //
 //	R1  struct call_input *, readable; to the verifier its arguments must be numbers
-//	R2  the call's output buffer in map memory, Program.Size bytes (at most MaxOutput)
+//	R2  the call's output buffer in map memory, Program.Size bytes (at most MaxOutput);
+//	    of the filter at entry eight bytes anywhere, which it needs for itself
 //	R0  Wanted, Unwanted, or Unreadable
 //
 // Arguments of typed programs are pointers to the verifier, and stay so on the

@@ -223,14 +223,11 @@ func TestCompiledIsInterpreted(t *testing.T) {
 		}
 		checked++
 		memory.fill(random)
-		entry, exit := r.load(t, program.Entry, false), r.load(t, program.Return, false)
+		bodies := r.all(t, program, false)
 		for range 4 {
 			c := memory.call(random)
 			in := &interpreter{call: c, memory: memory.read}
-			got, output := r.run(t, entry, withoutResult(c), nil)
-			if got == Wanted {
-				got, output = r.run(t, exit, c, output)
-			}
+			got, output := r.call(t, bodies, c)
 			outcomes[got]++
 			checkOutcome(t, in, filter, got)
 			if got == Wanted && len(captured) > 0 {
@@ -238,11 +235,10 @@ func TestCompiledIsInterpreted(t *testing.T) {
 				fields++
 			}
 			if t.Failed() {
-				t.Fatalf("call %+v\n%v\n%v", c, program.Entry, program.Return)
+				t.Fatalf("call %+v\n%v\n%v\n%v", c, program.Filter, program.Entry, program.Return)
 			}
 		}
-		entry.Close()
-		exit.Close()
+		bodies.close()
 	}
 	t.Logf("outcomes %v, %d fields", outcomes, fields)
 	for _, each := range []uint32{Wanted, Unwanted, Unreadable} {

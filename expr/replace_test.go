@@ -4,7 +4,9 @@ package expr
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -28,11 +30,9 @@ func TestReplaceInACObject(t *testing.T) {
 	newRunner(t)
 	spec := loadStubs(t)
 	program := mustCompile(t, &Scope{}, "arg1 > 5 && (int)ret != -EIO && latency < arg2", "arg1", "comm", "pid", "ret", "latency - arg2")
-	for name, body := range map[string]asm.Instructions{"enter": program.Entry, "leave": program.Return} {
-		stub := map[string]string{"enter": "call_entry", "leave": "call_return"}[name]
-		if err := Replace(spec.Programs[name], stub, body); err != nil {
-			t.Fatal(err)
-		}
+	if err := errors.Join(Replace(spec.Programs["enter"], "call_filter", program.Filter), Replace(spec.Programs["enter"], "call_entry", program.Entry),
+		Replace(spec.Programs["leave"], "call_return", program.Return)); err != nil {
+		t.Fatal(err)
 	}
 	collection, err := ebpf.NewCollection(spec)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestReplaceKeepsTheRest(t *testing.T) {
 		return out
 	}
 	was, is := names(before.Instructions), names(after.Instructions)
-	if len(was) != 3 || len(is) != 3 || was[0] != is[0] || was[1] != is[1] || was[2] != is[2] {
+	if len(was) != 4 || !slices.Equal(was, is) {
 		t.Errorf("subprograms %q, were %q", is, was)
 	}
 	if body[0].Symbol() != "" {

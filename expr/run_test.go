@@ -104,19 +104,40 @@ func (r *runner) run(t testing.TB, program *ebpf.Program, c *call, before []byte
 	return got, buffer
 }
 
-// both runs an entry and, if that wants the call, its return.
-func (r *runner) both(t testing.TB, program *Program, c *call, current bool) (uint32, []byte) {
+// loaded are a program's bodies in the kernel.
+type loaded struct{ filter, entry, exit *ebpf.Program }
+
+func (r *runner) all(t testing.TB, program *Program, current bool) *loaded {
 	t.Helper()
-	entry, exit := r.load(t, program.Entry, current), r.load(t, program.Return, current)
-	defer entry.Close()
-	defer exit.Close()
-	at := *c
-	at.Ret, at.Latency = 0, 0
-	got, output := r.run(t, entry, &at, nil)
-	if got != Wanted {
+	return &loaded{r.load(t, program.Filter, current), r.load(t, program.Entry, current), r.load(t, program.Return, current)}
+}
+
+func (l *loaded) close() {
+	l.filter.Close()
+	l.entry.Close()
+	l.exit.Close()
+}
+
+// call runs what a call runs: the filter and, if that wants it, the entry and the return.
+func (r *runner) call(t testing.TB, l *loaded, c *call) (uint32, []byte) {
+	t.Helper()
+	at := withoutResult(c)
+	if got, output := r.run(t, l.filter, at, nil); got != Wanted {
 		return got, output
 	}
-	return r.run(t, exit, c, output)
+	got, output := r.run(t, l.entry, at, nil)
+	if got != Wanted {
+		t.Errorf("an entry that only captures returned %d", got)
+	}
+	return r.run(t, l.exit, c, output)
+}
+
+// both runs a program's bodies once.
+func (r *runner) both(t testing.TB, program *Program, c *call, current bool) (uint32, []byte) {
+	t.Helper()
+	l := r.all(t, program, current)
+	defer l.close()
+	return r.call(t, l, c)
 }
 
 func kernelTypes(t testing.TB) *btf.Spec {

@@ -19,12 +19,9 @@ import (
 	"github.com/iowitness/iowitness/expr"
 )
 
-// Marks stand in the programs for the place of a function's result, and for how many
-// bytes of it may be an error; see bpf/call.bpf.c.
-const (
-	returnMark = 0x105ca12
-	resultMark = 0x105ca13
-)
+// resultMark stands in the programs for how many bytes of a function's result may be an
+// error; see bpf/call.bpf.c.
+const resultMark = 0x105ca13
 
 // hopeless is after how many functions without success a means is given up.
 const hopeless = 8
@@ -173,17 +170,22 @@ func (w *Calls) copyFor(name string, number int, t *CallTarget) (*ebpf.ProgramSp
 		own.AttachTo = t.Name
 	}
 	setMark(own, functionMark, int64(number))
-	setMark(own, returnMark, int64(8*t.arguments()))
 	setMark(own, resultMark, int64(w.resultBytes(t)))
-	if t.Program == nil {
-		return own, nil
+	bodies := map[string]asm.Instructions{"result_body": t.loadResult()}
+	if t.Program != nil {
+		bodies["entry_body"], bodies["return_body"] = t.Program.Entry, t.Program.Return
+		if t.Program.AtEntry {
+			bodies["filter_body"] = t.Program.Filter
+		}
+		if loads := t.loadArguments(); loads != nil {
+			bodies["arguments_body"] = loads
+		}
 	}
 	var err error
-	if hasStub(own, "entry_body") {
-		err = expr.Replace(own, "entry_body", t.Program.Entry)
-	}
-	if hasStub(own, "return_body") {
-		err = errors.Join(err, expr.Replace(own, "return_body", t.Program.Return))
+	for stub, body := range bodies {
+		if hasStub(own, stub) {
+			err = errors.Join(err, expr.Replace(own, stub, body))
+		}
 	}
 	return own, err
 }

@@ -36,8 +36,17 @@ type running struct {
 	stop     func() error
 }
 
+// probed is the function whose calls are paid for.
+type probed struct {
+	find   *CallTargets
+	target *CallTarget
+}
+
+// batches of calls are measured without a contender, with it, and without it again.
+const batches, warmUp = 9, 3
+
 // TestACallCosts what the table in docs/CALLCOST.md says: the time that a call of a cheap
-// function takes with a means less the time without, by turns.
+// function takes with a means less the time without, in batches of one size.
 func TestACallCosts(t *testing.T) {
 	if !lab.Guest() {
 		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
@@ -46,13 +55,24 @@ func TestACallCosts(t *testing.T) {
 	if testing.Short() {
 		calls, rounds = 2000, 1 // programs that compile first take long to start
 	}
-	for i, c := range append(ownContenders(), peerContenders()...) {
+	find, err := NewCallTargets("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, _, err := find.Find([]string{"vfs_write"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &probed{find, targets[0]}
+	ours, peers := ownContenders(), peerContenders()
+	for _, i := range byTurns(len(ours), len(peers)) {
+		c := append(ours, peers...)[i]
 		t.Run(c.tool+"/"+c.load, func(t *testing.T) {
 			if c.via == KprobeMulti && !hasMulti(t) {
 				t.Skip("this kernel has no kprobe.multi")
 			}
 			told := fact.CallCost{Tool: c.tool, Load: c.load, Order: i}
-			if err := c.measure(t, &told, calls, rounds); err != nil {
+			if err := c.measure(t, of, &told, calls, rounds); err != nil {
 				told.Why = err.Error()
 				if c.peer == nil {
 					t.Error(err)
@@ -62,6 +82,18 @@ func TestACallCosts(t *testing.T) {
 			lab.Fact(t, fact.KindCallCost, told)
 		})
 	}
+}
+
+// byTurns are the numbers below a + b, those below a and the others spread evenly.
+func byTurns(a, b int) (order []int) {
+	for i, j := 0, 0; i < a || j < b; {
+		if j == b || i < a && i*b <= j*a {
+			order, i = append(order, i), i+1
+		} else {
+			order, j = append(order, a+j), j+1
+		}
+	}
+	return order
 }
 
 // ownContenders are what iowitness func is asked for, by each means.
@@ -88,23 +120,37 @@ func ownContenders() (all []contender) {
 	return all
 }
 
-// measure takes rounds without and with the contender by turns, and one by the kernel's BPF statistics.
-func (c *contender) measure(t *testing.T, told *fact.CallCost, calls, rounds int) error {
+// measure takes batches without and with the contender, and one by the kernel's BPF statistics.
+func (c *contender) measure(t *testing.T, of *probed, told *fact.CallCost, calls, rounds int) error {
 	for range rounds {
-		bare := perCall(t, calls)
-		r, err := c.start(t)
+		bare := inBatches(t, calls)
+		r, err := c.start(t, of)
 		if err != nil {
 			return err
 		}
-		for range 3 {
-			told.Added = append(told.Added, perCall(t, calls)-bare)
-		}
-		told.Bare = append(told.Bare, bare)
+		with := inBatches(t, calls)
 		if err := errors.Join(c.check(t, r, told, calls), r.stop()); err != nil {
 			return err
 		}
+		bare = append(bare, inBatches(t, calls)...)
+		slices.Sort(bare)
+		for _, each := range with {
+			told.Added = append(told.Added, each-bare[len(bare)/2])
+		}
+		told.Bare = append(told.Bare, bare...)
 	}
 	return nil
+}
+
+// inBatches is what a call takes in each of some batches, when all has settled.
+func inBatches(t *testing.T, calls int) (each []float64) {
+	for range warmUp {
+		perCall(t, calls)
+	}
+	for range batches {
+		each = append(each, perCall(t, calls))
+	}
+	return each
 }
 
 // check says that the contender has really worked, and what its programs took.
@@ -135,24 +181,17 @@ func (c *contender) check(t *testing.T, r *running, told *fact.CallCost, calls i
 	return nil
 }
 
-func (c *contender) start(t *testing.T) (*running, error) {
+func (c *contender) start(t *testing.T, of *probed) (*running, error) {
 	if c.peer != nil {
 		return c.peer.start(t)
 	}
-	find, err := NewCallTargets("")
-	if err != nil {
-		return nil, err
-	}
-	targets, _, err := find.Find([]string{"vfs_write"})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.compile(targets[0]); err != nil {
+	target := *of.target
+	if err := c.compile(&target); err != nil {
 		return nil, err
 	}
 	o := c.options
 	o.Via, o.IncludeSelf, o.Silence = c.via, true, time.Hour
-	w, err := OpenCalls(find, targets, o)
+	w, err := OpenCalls(of.find, []*CallTarget{&target}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +229,7 @@ func (c *contender) compile(target *CallTarget) (err error) {
 	return err
 }
 
-// perCall is what a write of one byte to /dev/null takes, in ns, in a thread that stays on one CPU.
+// perCall is what a write of one byte to /dev/null takes of its thread's CPU time, in ns. The thread stays on one CPU.
 func perCall(t *testing.T, calls int) float64 {
 	t.Helper()
 	fd, err := unix.Open(os.DevNull, unix.O_WRONLY, 0)
@@ -207,12 +246,21 @@ func perCall(t *testing.T, calls int) float64 {
 	}
 	defer unix.SchedSetaffinity(0, allCPUs())
 	b := []byte{1}
-	began := time.Now()
+	began := threadTime(t)
 	for range calls {
 		// Not unix.Write: what Go's scheduler does around a system call differs from call to call.
 		if n, _, err := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), 1); n != 1 {
 			t.Fatalf("a byte was not written: %v", err)
 		}
 	}
-	return float64(time.Since(began)) / float64(calls)
+	return float64(threadTime(t)-began) / float64(calls)
+}
+
+// threadTime is the CPU time of the calling thread: what others do on its CPU meanwhile is no part of it.
+func threadTime(t *testing.T) time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(now.Nano())
 }

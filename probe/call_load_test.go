@@ -93,10 +93,40 @@ func TestTheVerifierTakesCalls(t *testing.T) {
 		"all keys":        {o: CallOptions{Sums: true, By: all, KeyWords: 2}, fields: []string{"count", "ret"}},
 		"records":         {o: CallOptions{Records: true}},
 		"records, fields": {o: CallOptions{Records: true}, where: "count == 7", fields: []string{"file->f_path.dentry->d_name.name", "count", "ret"}},
-		"records, stacks": {o: CallOptions{Records: true, Stacks: true, Slower: 1}, where: `comm == "dd" && ret < 0`, fields: []string{"file", "buf", "count", "pos"}},
+		"records, stacks": {o: CallOptions{Records: true, Stacks: true, Slower: 1, UsesComm: true}, where: `comm == "dd" && ret < 0`, fields: []string{"file", "buf", "count", "pos"}},
 		"inside":          {o: CallOptions{Records: true, Inside: true}, fields: []string{"file", "buf", "count", "pos"}},
 		"by hash":         {o: CallOptions{Sums: true, Records: true, hash: true, Comm: "dd", Follow: true}, fields: []string{"file->f_inode->i_ino"}},
 	} {
 		t.Run(name, func(t *testing.T) { loadCopies(t, c.o, c.where, c.fields...) })
+	}
+}
+
+// TestTheVerifierTakesTypedCalls: what fentry and fexit would run, on a tracepoint that has types too,
+// as some hosts let nobody load those.
+func TestTheVerifierTakesTypedCalls(t *testing.T) {
+	find, err := NewCallTargets("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"call_fentry", "call_fexit"} {
+		w := &Calls{via: Fexit, options: CallOptions{Sums: true, By: CallBy{Comm: true}}, gen: 1}
+		if w.spec, err = loadCall(); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.configure(find.types); err != nil {
+			t.Fatal(err)
+		}
+		program, err := w.copyFor(name, 0, &CallTarget{Name: "sched_switch"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program.AttachType = ebpf.AttachTraceRawTp
+		w.spec.Programs = map[string]*ebpf.ProgramSpec{name: program}
+		loaded, err := ebpf.NewCollectionWithOptions(w.spec, find.collectionOptions(nil))
+		if err != nil {
+			t.Errorf("%s: %+v", name, err)
+			continue
+		}
+		loaded.Close()
 	}
 }

@@ -4,7 +4,6 @@ package probe
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,14 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cilium/ebpf"
 )
 
 // peer is a program that a person may run instead.
 type peer struct {
-	before, after [][]string // commands around it
-	command       []string
-	bpf           bool // it has BPF programs, by whose runs it is known to be at work
+	probes  []string // of the tracing file system, that it is given
+	command []string
+	bpf     bool // it has BPF programs, by whose runs it is known to be at work
 }
 
 // peerContenders are other programs that measure the latency of a function, and perf, which counts
@@ -36,9 +37,9 @@ func peerContenders() []contender {
 		}
 		return fmt.Sprintf("%s:vfs_write%s { @s[tid] = nsecs; } %s:vfs_write /@s[tid]/ { @%s = hist(nsecs - @s[tid]); delete(@s[tid]); }", entry, where, leave, by)
 	}
-	probes := [][]string{{"perf", "probe", "-q", "-f", "iw_entry=vfs_write"}, {"perf", "probe", "-q", "-f", "iw_leave=vfs_write%return"}}
-	gone := [][]string{{"perf", "probe", "-q", "-d", "probe:iw_*"}}
-	events := []string{"-e", "probe:iw_entry", "-e", "probe:iw_leave*"}
+	// As perf probe makes them, which first reads all symbols: minutes, where instructions are counted.
+	probes := []string{"p:probe/iw_entry vfs_write", "r:probe/iw_leave vfs_write"}
+	events := []string{"-e", "probe:iw_entry", "-e", "probe:iw_leave"}
 	bpftrace := func(script string) *peer { return &peer{command: []string{"bpftrace", "-e", script}, bpf: true} }
 	return []contender{
 		{tool: "bpftrace fentry", load: "sums", peer: bpftrace(times("fentry", "", ""))},
@@ -49,8 +50,8 @@ func peerContenders() []contender {
 		{tool: "bpftrace kprobe", load: "a filter that accepts", peer: bpftrace(times("kprobe", " /arg2 < 1024/", ""))},
 		{tool: "bpftrace kprobe", load: "a filter that rejects", peer: bpftrace(times("kprobe", " /arg2 > 1024/", ""))},
 		{tool: "funclatency", load: "sums", peer: &peer{command: []string{"funclatency", "vfs_write"}, bpf: true}},
-		{tool: "perf stat", load: "entries and returns counted, no times", peer: &peer{before: probes, after: gone, command: append(append([]string{"perf", "stat", "-a"}, events...), "sleep", "600")}},
-		{tool: "perf record", load: "entries and returns recorded", peer: &peer{before: probes, after: gone, command: append(append([]string{"perf", "record", "-q", "-a", "-o", "/tmp/perf.data"}, events...), "sleep", "600")}},
+		{tool: "perf stat", load: "entries and returns counted, no times", peer: &peer{probes: probes, command: append(append([]string{"perf", "stat", "-a"}, events...), "sleep", "600")}},
+		{tool: "perf record", load: "entries and returns recorded", peer: &peer{probes: probes, command: append(append([]string{"perf", "record", "-q", "-B", "-N", "-a", "-o", "/tmp/perf.data"}, events...), "sleep", "600")}},
 		{tool: "perf ftrace latency", load: "sums", peer: &peer{command: []string{"perf", "ftrace", "latency", "-a", "-T", "vfs_write", "sleep", "600"}}},
 	}
 }
@@ -59,13 +60,13 @@ func (p *peer) start(t *testing.T) (*running, error) {
 	if _, err := exec.LookPath(p.command[0]); err != nil {
 		return nil, fmt.Errorf("%s is not in this guest", p.command[0])
 	}
-	if err := runAll(p.before); err != nil {
-		return nil, errors.Join(err, runAll(p.after))
+	if err := p.makeProbes(); err != nil {
+		return nil, errors.Join(err, p.removeProbes())
 	}
 	told := &bytes.Buffer{}
 	cmd := exec.Command(p.command[0], p.command[1:]...)
 	cmd.Stdout, cmd.Stderr = told, told
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (p *peer) start(t *testing.T) (*running, error) {
 		for _, one := range r.programs {
 			one.Close()
 		}
-		return errors.Join(interrupt(cmd, ended), runAll(p.after))
+		return errors.Join(interrupt(cmd, ended), p.removeProbes())
 	}
 	if err := p.await(t, cmd.Process.Pid, ended, r); err != nil {
 		_ = r.stop()
@@ -85,26 +86,43 @@ func (p *peer) start(t *testing.T) (*running, error) {
 	return r, nil
 }
 
-func runAll(commands [][]string) error {
-	for _, c := range commands {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		out, err := exec.CommandContext(ctx, c[0], c[1:]...).CombinedOutput()
-		cancel()
-		if err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(c, " "), err, lastLines(string(out)))
+func (p *peer) makeProbes() error {
+	for _, definition := range p.probes {
+		if err := define(definition); err != nil {
+			return fmt.Errorf("%s: %w", definition, err)
 		}
 	}
 	return nil
 }
 
-// interrupt ends a program as its user would, and waits for it.
+func (p *peer) removeProbes() (err error) {
+	for _, definition := range p.probes {
+		_, name, _ := strings.Cut(definition, ":")
+		name, _, _ = strings.Cut(name, " ")
+		if gone := define("-:" + name); !errors.Is(gone, os.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+func define(probe string) error {
+	f, err := os.OpenFile("/sys/kernel/tracing/kprobe_events", os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(probe + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// interrupt ends a program and its command as its user would at a terminal, and waits for it.
 func interrupt(cmd *exec.Cmd, ended chan error) error {
-	_ = cmd.Process.Signal(os.Interrupt)
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGINT)
 	select {
 	case <-ended:
 		return nil
 	case <-time.After(time.Minute):
-		_ = cmd.Process.Kill()
+		_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
 		<-ended
 		return errors.New("it did not end when it was interrupted")
 	}

@@ -151,7 +151,7 @@ func wander(t *testing.T, file string, reads int, seed uint64) {
 		return
 	}
 	defer unix.Close(fd)
-	random := rand.New(rand.NewPCG(seed, 7))
+	random := wanderer(seed)
 	b := make([]byte, 4096)
 	for i := range reads {
 		if i%64 == 0 {
@@ -159,13 +159,18 @@ func wander(t *testing.T, file string, reads int, seed uint64) {
 			one.Set(random.IntN(runtime.NumCPU()))
 			_ = unix.SchedSetaffinity(0, &one)
 		}
-		n := 1 + random.IntN(4000)
+		n := wanderedBytes(random)
 		if got, err := unix.Pread(fd, b[:n], 0); err != nil || got != n {
 			t.Errorf("%d of %d bytes: %v", got, n, err)
 			return
 		}
 	}
 }
+
+// wanderer are the random numbers by which a thread wanders.
+func wanderer(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
+
+func wanderedBytes(random *rand.Rand) int { return 1 + random.IntN(4000) }
 
 func allCPUs() *unix.CPUSet {
 	var all unix.CPUSet

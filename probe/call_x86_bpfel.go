@@ -132,10 +132,12 @@ type callThreadErrors struct {
 }
 
 type callThreadFrames struct {
-	_     structs.HostLayout
-	Depth uint32
-	Roots uint32
-	Told  struct {
+	_      structs.HostLayout
+	Depth  uint32
+	Roots  uint32
+	Holder uint32
+	_      [4]byte
+	Told   struct {
 		_    structs.HostLayout
 		Cset uint64
 		Mm   uint64
@@ -218,6 +220,7 @@ const (
 	callVarGeneration         = "generation"
 	callVarHasCode            = "has_code"
 	callVarHasKeys            = "has_keys"
+	callVarHolders            = "holders"
 	callVarIncludeSelf        = "include_self"
 	callVarKeyWords           = "key_words"
 	callVarOnlyInside         = "only_inside"
@@ -234,6 +237,7 @@ const (
 	callVarTellsCalls         = "tells_calls"
 	callVarTellsPrevState     = "tells_prev_state"
 	callVarTellsStacks        = "tells_stacks"
+	callVarTickOfLook         = "tick_of_look"
 	callVarV1Subsystems       = "v1_subsystems"
 	callVarWantedComm         = "wanted_comm"
 	callVarWantsComm          = "wants_comm"
@@ -354,6 +358,7 @@ type callVariableSpecs struct {
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
 	HasCode            *ebpf.VariableSpec `ebpf:"has_code"`
 	HasKeys            *ebpf.VariableSpec `ebpf:"has_keys"`
+	Holders            *ebpf.VariableSpec `ebpf:"holders"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	KeyWords           *ebpf.VariableSpec `ebpf:"key_words"`
 	OnlyInside         *ebpf.VariableSpec `ebpf:"only_inside"`
@@ -370,6 +375,7 @@ type callVariableSpecs struct {
 	TellsCalls         *ebpf.VariableSpec `ebpf:"tells_calls"`
 	TellsPrevState     *ebpf.VariableSpec `ebpf:"tells_prev_state"`
 	TellsStacks        *ebpf.VariableSpec `ebpf:"tells_stacks"`
+	TickOfLook         *ebpf.VariableSpec `ebpf:"tick_of_look"`
 	V1Subsystems       *ebpf.VariableSpec `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.VariableSpec `ebpf:"wanted_comm"`
 	WantsComm          *ebpf.VariableSpec `ebpf:"wants_comm"`
@@ -465,6 +471,7 @@ type callVariables struct {
 	Generation         *ebpf.Variable `ebpf:"generation"`
 	HasCode            *ebpf.Variable `ebpf:"has_code"`
 	HasKeys            *ebpf.Variable `ebpf:"has_keys"`
+	Holders            *ebpf.Variable `ebpf:"holders"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	KeyWords           *ebpf.Variable `ebpf:"key_words"`
 	OnlyInside         *ebpf.Variable `ebpf:"only_inside"`
@@ -481,6 +488,7 @@ type callVariables struct {
 	TellsCalls         *ebpf.Variable `ebpf:"tells_calls"`
 	TellsPrevState     *ebpf.Variable `ebpf:"tells_prev_state"`
 	TellsStacks        *ebpf.Variable `ebpf:"tells_stacks"`
+	TickOfLook         *ebpf.Variable `ebpf:"tick_of_look"`
 	V1Subsystems       *ebpf.Variable `ebpf:"v1_subsystems"`
 	WantedComm         *ebpf.Variable `ebpf:"wanted_comm"`
 	WantsComm          *ebpf.Variable `ebpf:"wants_comm"`

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two programs with a stub each, as Replace finds them in a C object. */
+/* Programs with stubs, as Replace finds them in a C object. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -32,6 +32,7 @@ struct {
 		return wanted;                                                             \
 	}
 
+STUB(call_filter)
 STUB(call_entry)
 STUB(call_return)
 
@@ -53,13 +54,14 @@ int enter(__u64 *ctx)
 	struct call_input input = {};
 	__u32 zero = 0;
 	char *out = bpf_map_lookup_elem(&output, &zero);
+	__u64 mask = 0;
 	int result;
 
 	if (!out || fill(&input, ctx))
 		return -1;
-	result = call_entry(&input, out);
+	result = call_filter(&input, (char *)&mask);
 	if (result == 1)
-		return 11;
+		return 10 + call_entry(&input, out);
 	if (result == 2)
 		return 12;
 	return 10;

@@ -15,8 +15,9 @@ func callCost(kernels []kernel) string {
 	var b strings.Builder
 	b.WriteString("# What a call costs\n\n" +
 		"Made by `make lab-cost`, which measures in virtual machines. Do not edit it.\n\n" +
-		"One thread writes single bytes to /dev/null while `vfs_write` is witnessed, from entry to return. *A call* is what that adds to each, by the thread's own clock: the time with, less the time without just before, the median (smallest…largest) of the readings. " +
-		"*In BPF* is what of it is within BPF programs by the kernel's statistics, switched on for a run of its own, whose measurement is part of it: the rest is how the kernel gets there and back. *Against* compares with `iowitness func` by fexit, sums only.\n\n")
+		"One thread writes single bytes to /dev/null while `vfs_write` is witnessed, from entry to return. *A call* is what that adds to each, by the thread's CPU time: in batches of one size the time with, less the median time without just before and after, the median (first quartile…third) of the batches. " +
+		"*In BPF* is what of it is within BPF programs by the kernel's statistics, switched on for a run of its own, whose measurement is part of it: the rest is how the kernel gets there and back. *Against* compares with `iowitness func` by fexit, sums only. " +
+		"Ours and the others take turns; `perf stat` and `perf record` have a probe at entry and one at return, as `perf probe` makes them.\n\n")
 	for i := range kernels {
 		kernels[i].callCostTable(&b)
 	}
@@ -59,15 +60,18 @@ func callCostRow(c *fact.CallCost, reference float64) []string {
 	}
 	return []string{
 		c.Tool, c.Load,
-		fmt.Sprintf("%s (%s…%s)", number(int64(median(c.Added))), number(int64(slices.Min(c.Added))), number(int64(slices.Max(c.Added)))),
+		fmt.Sprintf("%s (%s…%s)", number(int64(median(c.Added))), number(int64(quantile(c.Added, 1))), number(int64(quantile(c.Added, 3)))),
 		fmt.Sprintf("%.2f ×", median(c.Added)/reference), in, runs,
 	}
 }
 
-func median(all []float64) float64 {
+func median(all []float64) float64 { return quantile(all, 2) }
+
+// quantile is the value below which some quarters of all lie.
+func quantile(all []float64, quarters int) float64 {
 	if len(all) == 0 {
 		return 0
 	}
 	in := slices.Sorted(slices.Values(all))
-	return in[len(in)/2]
+	return in[len(in)*quarters/4]
 }

@@ -2,8 +2,8 @@
 
 // Command report makes a document of what tests measured on the lab's kernels:
 //
-//	go run ./lab/report [-o docs/KERNELS.md] [-formats DIRECTORY] FACTS
-//	go run ./lab/report -calls docs/CALLCOST.md FACTS
+//	go run ./lab/report [-o docs/KERNELS.md] [-formats DIRECTORY] FACTS...
+//	go run ./lab/report -calls docs/CALLCOST.md FACTS...
 //
 // FACTS is what lab/run writes by --facts. It also prints the agreement of the means.
 package main
@@ -22,24 +22,28 @@ func main() {
 	formats := flag.String("formats", "", "directory for the format files of events, by line of kernels")
 	calls := flag.String("calls", "", "file to write what a call costs to, and nothing else")
 	flag.Parse()
-	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: report [-o FILE] FACTS")
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: report [-o FILE] FACTS...")
 		os.Exit(2)
 	}
-	if err := run(flag.Arg(0), *out, *formats, *calls); err != nil {
+	if err := run(flag.Args(), *out, *formats, *calls); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(facts, out, formats, calls string) error {
-	text, err := os.ReadFile(facts)
-	if err != nil {
-		return err
-	}
+func run(files []string, out, formats, calls string) error {
 	var kernels []fact.Kernel
-	if err := json.Unmarshal(text, &kernels); err != nil {
-		return fmt.Errorf("%s: %w", facts, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		var some []fact.Kernel
+		if err := json.Unmarshal(text, &some); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		kernels = append(kernels, some...)
 	}
 	measured, err := sorted(kernels)
 	if err != nil {
