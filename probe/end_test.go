@@ -51,7 +51,8 @@ func TestTheLastWaitOfAThreadIsTold(t *testing.T) {
 					}
 				}
 			}
-			if last == 0 || waits < uint64(last) {
+			// At the return of a kprobe not every kernel sees the callers: of this process's waits there is no other.
+			if waits == 0 || last == 0 && via != Kretprobe || waits < uint64(last) {
 				t.Errorf("%d waits in its end, %d in all", last, waits)
 			}
 		})
