@@ -182,6 +182,20 @@ int call_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+SEC("raw_tp/sched_process_exec")
+int call_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	follow_renumbered(ctx->args[1], bpf_get_current_pid_tgid());
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int call_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	end_followed(bpf_get_current_pid_tgid());
+	return 0;
+}
+
 SEC("raw_tp/sched_process_exit")
 int error_death(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -196,7 +210,7 @@ int call_free(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid = BPF_CORE_READ((struct task_struct *)ctx->args[0], pid);
 
 	if (filter_follow)
-		unfollow_freed((void *)ctx->args[0]);
+		forget_ended(tid);
 	if (storage_by_hash)
 		bpf_map_delete_elem(&frame_hash, &tid);
 	return 0;

@@ -42,18 +42,6 @@ INLINE void follow_child(__u32 parent, __u32 child)
 		lose(LOSS_FOLLOW_FULL, 1, 0);
 }
 
-/*
- * When a thread is freed, not at its end: from 6.16 on sched_process_exit comes before the
- * memory is taken down. A thread that is not the first and calls execve swaps its id
- * with the first, which is freed with that id: so the one in use stays followed.
- */
-INLINE void unfollow_freed(struct task_struct *task)
-{
-	__u32 tid = BPF_CORE_READ(task, pid);
-
-	bpf_map_delete_elem(&followed, &tid);
-}
-
 /* Nobody is told that the kernel makes a worker of io_uring: that is followed as its process is. */
 INLINE bool is_followed(struct task_struct *task, __u32 tid, __u32 tgid)
 {

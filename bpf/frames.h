@@ -7,7 +7,7 @@
 #ifndef IOWITNESS_FRAMES_H
 #define IOWITNESS_FRAMES_H
 
-#include "filter.h"
+#include "follow.h"
 #include "gate.h"
 #include "hist.h"
 #include "kept.h"

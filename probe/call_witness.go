@@ -297,6 +297,9 @@ func (o *CallOptions) entryProgram(via Means) string {
 	return map[Means]string{Fexit: "call_fentry", Kretprobe: "call_kprobe", KprobeMulti: "call_multi"}[via]
 }
 
+// followPoints are the tracepoints of threads of a command, by program.
+var followPoints = map[string]string{"call_fork": "sched_process_fork", "call_exec": "sched_process_exec", "call_exit": "sched_process_exit"}
+
 // errorPoints are the tracepoints of what fails, by program.
 var errorPoints = map[string]string{
 	"error_enter": "sys_enter", "error_exit": "sys_exit", "error_signal": "signal_generate", "error_death": "sched_process_exit",
@@ -305,9 +308,12 @@ var errorPoints = map[string]string{
 // loadBase loads the maps and what serves all functions.
 func (w *Calls) loadBase(find *CallTargets) (err error) {
 	base := w.spec.Copy()
-	keep := map[string]bool{resolveProgram: true, "call_free": true, "call_fork": w.options.Follow}
+	keep := map[string]bool{resolveProgram: true, "call_free": true}
 	if w.via == KprobeMulti {
 		keep[w.options.returnProgram(w.via)], keep[w.options.entryProgram(w.via)] = true, true
+	}
+	for name := range followPoints {
+		keep[name] = w.options.Follow
 	}
 	for name := range errorPoints {
 		keep[name] = w.options.Errors
@@ -349,7 +355,8 @@ func (w *Calls) loadBase(find *CallTargets) (err error) {
 }
 
 func (w *Calls) attachThreads() error {
-	points := map[string]string{"call_free": "sched_process_free", "call_fork": "sched_process_fork"}
+	points := map[string]string{"call_free": "sched_process_free"}
+	maps.Copy(points, followPoints)
 	maps.Copy(points, errorPoints)
 	for program, point := range points {
 		if p := w.collection.Programs[program]; p != nil {

@@ -177,6 +177,8 @@ const (
 	callMapSpents             = "spents"
 	callMapStackScratches     = "stack_scratches"
 	callMapWantedTgids        = "wanted_tgids"
+	callProgCallExec          = "call_exec"
+	callProgCallExit          = "call_exit"
 	callProgCallFentry        = "call_fentry"
 	callProgCallFexit         = "call_fexit"
 	callProgCallFork          = "call_fork"
@@ -286,6 +288,8 @@ type callSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type callProgramSpecs struct {
+	CallExec        *ebpf.ProgramSpec `ebpf:"call_exec"`
+	CallExit        *ebpf.ProgramSpec `ebpf:"call_exit"`
 	CallFentry      *ebpf.ProgramSpec `ebpf:"call_fentry"`
 	CallFexit       *ebpf.ProgramSpec `ebpf:"call_fexit"`
 	CallFork        *ebpf.ProgramSpec `ebpf:"call_fork"`
@@ -499,6 +503,8 @@ type callVariables struct {
 //
 // It can be passed to loadCallObjects or ebpf.CollectionSpec.LoadAndAssign.
 type callPrograms struct {
+	CallExec        *ebpf.Program `ebpf:"call_exec"`
+	CallExit        *ebpf.Program `ebpf:"call_exit"`
 	CallFentry      *ebpf.Program `ebpf:"call_fentry"`
 	CallFexit       *ebpf.Program `ebpf:"call_fexit"`
 	CallFork        *ebpf.Program `ebpf:"call_fork"`
@@ -522,6 +528,8 @@ type callPrograms struct {
 
 func (p *callPrograms) Close() error {
 	return _CallClose(
+		p.CallExec,
+		p.CallExit,
 		p.CallFentry,
 		p.CallFexit,
 		p.CallFork,
