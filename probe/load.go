@@ -171,6 +171,7 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 			w.Close()
 		}
 	}()
+	w.schedulerClock = via == TPBTF && own && hasSchedulerClock(types)
 	settings := w.settings()
 	if via == TP {
 		if w.tracefs, err = tracefs.Open("/"); err != nil {
@@ -182,7 +183,6 @@ func loadBy(o *Options, via Means, types *btf.Spec, own bool) (_ *bpfWitness, er
 	}
 	all := spec.Copy()
 	programsFor(spec, via, o.Follow, own, multiHasNoPool(types))
-	w.schedulerClock = via == TPBTF && own && hasSchedulerClock(types)
 	if err := o.configure(spec, settings, types); err != nil {
 		return nil, err
 	}
