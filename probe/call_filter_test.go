@@ -126,7 +126,7 @@ func TestACallThatIsLeftOutTakesNoOther(t *testing.T) {
 		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
 	}
 	const threads, rounds, long, short = 32, 10, 100, 50
-	find, targets := compiled(t, readOfPipes(t), fmt.Sprintf("((struct iov_iter *)arg2)->count == %d && (int)ret != %d", long, long))
+	find, targets := compiled(t, readOfPipes(t), fmt.Sprintf("((struct iov_iter *)arg2)->count == %d && (int)ret == %d", long, short))
 	// The kernel's count of returns that it missed is of all processes.
 	w := openTargets(t, find, targets, CallOptions{Via: Kretprobe, Sums: true, MaxActive: 8, PIDs: []uint32{}})
 	startCalls(t, w)
@@ -162,7 +162,8 @@ func TestACallThatIsLeftOutTakesNoOther(t *testing.T) {
 	for _, sum := range callSums(t, w) {
 		t.Errorf("%d calls returned what another was asked for", sum.Count)
 	}
-	if want := uint64(threads * rounds); b.Entries != want || b.Missed == 0 || b.Entries != b.Returns+b.Missed+b.UnderWay() {
+	// A signal makes a call of one that waits return, and begin anew.
+	if want := uint64(threads * rounds); b.Entries < want || b.Entries > want+want/10 || b.Missed == 0 || b.Entries != b.Returns+b.Missed+b.UnderWay() {
 		t.Errorf("%d calls: %+v", want, b)
 	}
 	t.Logf("%+v, %v", b, losses)
