@@ -23,7 +23,7 @@ import (
 // Reader reads one recording, which may be of several files.
 type Reader struct {
 	files  []io.ReadCloser
-	ended  func() bool
+	asked  func() bool // nil: never
 	inputs []*input
 	format string
 }
@@ -146,26 +146,26 @@ func closeAll(files []io.ReadCloser) {
 	}
 }
 
-// stoppable is a file that ends early when it is asked to.
+// ended says whether the reader is asked to leave the rest.
+func (r *Reader) ended() bool { return r.asked != nil && r.asked() }
+
+// stoppable is a file that ends early when its reader does.
 type stoppable struct {
 	io.Reader
-	ended func() bool
+	of *Reader
 }
 
 func (s stoppable) Read(b []byte) (int, error) {
-	if s.ended() {
+	if s.of.ended() {
 		return 0, io.EOF
 	}
 	return s.Reader.Read(b)
 }
 
 func newReader(names []string, files []io.ReadCloser, o Options) (*Reader, error) {
-	r := &Reader{files: files, ended: o.Ended}
-	if r.ended == nil {
-		r.ended = func() bool { return false }
-	}
+	r := &Reader{files: files, asked: o.Ended}
 	for i, f := range files {
-		in := bufio.NewReaderSize(stoppable{f, r.ended}, 64<<10)
+		in := bufio.NewReaderSize(stoppable{f, r}, 64<<10)
 		s, err := r.detect(names[i], in, len(files) > 1)
 		if err != nil {
 			closeAll(files)

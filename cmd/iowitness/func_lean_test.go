@@ -92,9 +92,6 @@ func TestWithoutBPFArgumentsThatAreTextsAreLeftOut(t *testing.T) {
 	if text := readFile(t, file); !strings.Contains(text, "vfs_write") {
 		t.Errorf("%s", text)
 	}
-	tree := runIt(t, "calls", "ksys_read", "--inside", "vfs_read,ext4_*", "-o", file, "--", "cat", binary)
-	tree.expect(t, exitOK, "calls told")
-	t.Logf("%.1200s", readFile(t, file))
 	// What was asked for is refused all the same.
 	runWithoutBPF(t, "func", "vfs_write", "--print", "file->f_pos", "--for", "1s").expect(t, exitUnsupported, "")
 }
