@@ -252,6 +252,18 @@ SUBPROGRAM int tell_failed(struct thread_errors *errors, __u64 now, __u64 ret, _
 	return 0;
 }
 
+#define RT_SIGRETURN 15
+#define COMPAT_SIGRETURN 119
+#define COMPAT_RT_SIGRETURN 173
+
+/* The way out of a signal's handler gives back what the call that it interrupted has returned: nothing fails. */
+INLINE bool ends_handler(struct thread_errors *errors)
+{
+	__u32 number = errors->number;
+
+	return errors->compat ? number == COMPAT_SIGRETURN || number == COMPAT_RT_SIGRETURN : number == RT_SIGRETURN;
+}
+
 SUBPROGRAM int end_syscall(__u64 ret)
 {
 	struct thread_errors *errors = find_errors();
@@ -261,7 +273,7 @@ SUBPROGRAM int end_syscall(__u64 ret)
 
 	if (!errors || !errors->start)
 		return 0;
-	if (epoch && (__s64)ret < 0 && (__s64)ret >= -4095) {
+	if (epoch && (__s64)ret < 0 && (__s64)ret >= -4095 && !ends_handler(errors)) {
 		now = bpf_ktime_get_ns();
 		key.number = errors->number;
 		key.compat = errors->compat;

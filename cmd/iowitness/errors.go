@@ -53,7 +53,7 @@ const noFunctions = "none"
 // Validate checks what the flags' types cannot say.
 func (c *errorsCmd) Validate() (err error) {
 	if c.Via != noFunctions {
-		if c.via, err = parseVia(c.Via, probe.ParseCallMeans); err != nil {
+		if c.via, err = parseVia(c.Via, parseErrorsMeans); err != nil {
 			return err
 		}
 	}

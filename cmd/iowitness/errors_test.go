@@ -124,6 +124,25 @@ func TestErrorsTellsWhoSentASignal(t *testing.T) {
 	}
 }
 
+// TestTheWayOutOfAHandlerIsNoFailure: it gives back what the call that was interrupted has returned, once.
+func TestTheWayOutOfAHandlerIsNoFailure(t *testing.T) {
+	d := runErrors(t, exitOK, "--via", "none", "--", "sh", "-c", "trap : USR1; (sleep 0.3; kill -USR1 $$) & wait; true")
+	interrupted := uint64(0)
+	for _, r := range d.Rows {
+		switch r.Call {
+		case "rt_sigreturn":
+			t.Errorf("%+v", r)
+		case "rt_sigsuspend", "wait4":
+			if r.Error != "ECHILD" {
+				interrupted += r.Count
+			}
+		}
+	}
+	if interrupted != 1 {
+		t.Errorf("%d calls were interrupted, not 1: %+v", interrupted, d.Rows)
+	}
+}
+
 // TestErrorsTellsOfACommandThatCannotRun: its execve is a system call that failed.
 func TestErrorsTellsOfACommandThatCannotRun(t *testing.T) {
 	file := t.TempDir() + "/noexec"
@@ -133,6 +152,13 @@ func TestErrorsTellsOfACommandThatCannotRun(t *testing.T) {
 	d := runErrors(t, exitCannotRun, "--via", "none", "--", file)
 	if got := d.example(t, "execve", "ENOEXEC").Arguments["path"]; got != file {
 		t.Errorf("execve of %q", got)
+	}
+}
+
+// TestErrorsAreNotWitnessedByTracefs: what is offered instead is all there is.
+func TestErrorsAreNotWitnessedByTracefs(t *testing.T) {
+	for _, via := range []string{"tracefs", "nosuch"} {
+		runIt(t, "errors", "--via", via, "--for", "1s").expect(t, exitUsage, "choose from fexit, kprobe_multi, kretprobe, none")
 	}
 }
 

@@ -226,7 +226,7 @@ func pathWords(o *failure.Origin) string {
 func originCell(r *failure.Row) string {
 	switch {
 	case failure.Restarts(r.Errno):
-		return "made again after a signal"
+		return "interrupted by a signal"
 	case len(r.Origins) == 0:
 		return unknown
 	case len(r.Origins) > 1:
