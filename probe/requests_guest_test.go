@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,19 +50,19 @@ func TestFioIsSeenExactlyOnce(t *testing.T) {
 
 func checkFio(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTruth) {
 	t.Helper()
-	counts, skipped := checkFioIsTold(t, w, r, truth)
+	counts, unseen := checkFioIsTold(t, w, r, truth)
 	var others uint64
 	if !lab.Guest() {
 		others = 64 // the counts are the whole machine's, of which something is under way when it begins and when it ends
 	}
-	missing, most := int64(counts.Completed+counts.Absorbed-counts.Started), int64(skipped+others)
+	missing, most := int64(counts.Completed+counts.Absorbed-counts.Started), int64(unseen+others)
 	if missing < -int64(others) || missing > most || int64(counts.InFlight) > most || int64(counts.Unmatched) > most {
 		t.Errorf("they do not balance: %+v", counts)
 	}
 }
 
 // checkFioIsTold is of fio's own requests only, and gives the counts of the whole machine's.
-func checkFioIsTold(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTruth) (counts RequestCounts, skipped uint64) {
+func checkFioIsTold(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTruth) (counts RequestCounts, unseen uint64) {
 	t.Helper()
 	var count, bytes [2]uint64
 	bio, backwards, noFile := 0, 0, 0
@@ -97,19 +98,31 @@ func checkFioIsTold(t *testing.T, w *Requests, r *toldRequests, truth lab.FioTru
 	}
 	for _, l := range losses {
 		switch {
-		case l.ID == "skipped": // on a preemptible kernel some instants are missing, for want of a run
-			skipped = l.Count
+		case slices.Contains(unseenLosses, l.ID):
+			unseen += l.Count
 			t.Logf("%d × %s", l.Count, l.Title)
 		case l.Count > 0 && !l.Harmless:
 			t.Errorf("%d × %s", l.Count, l.Title)
 		}
 	}
-	// An event that no program was run for may be a request's begin or end.
 	done, doneBytes := [2]uint64{truth.Reads, truth.Writes}, [2]uint64{truth.ReadBytes, truth.WriteBytes}
-	if !lacks(count, done, skipped) || !lacks(bytes, doneBytes, skipped*fioBlock) {
-		t.Errorf("fio did %v reads and writes of %v bytes, %v of %v bytes were told, and %d runs of a program left out", done, doneBytes, count, bytes, skipped)
+	if !lacks(count, done, unseen) || !lacks(bytes, doneBytes, unseen*fioBlock) {
+		t.Errorf("fio did %v reads and writes of %v bytes, %v of %v bytes were told, and %d unseen", done, doneBytes, count, bytes, unseen)
 	}
-	return counts, skipped
+	return counts, unseen
+}
+
+// unseenLosses count the events that the kernel keeps from the programs, each of which may be a
+// request's begin or end.
+var unseenLosses = []string{"skipped", "io_no_end"}
+
+// unseenRequests are of all devices.
+func unseenRequests(t *testing.T, w *Requests) (unseen uint64) {
+	t.Helper()
+	for _, id := range unseenLosses {
+		unseen += loss(t, w, id).Count
+	}
+	return unseen
 }
 
 const fioBlock = 4096 // of lab.Fio

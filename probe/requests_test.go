@@ -104,10 +104,9 @@ func TestEachReadIsOneRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%d requests, %d joined, %+v", n, joined, counts)
-		losses, _ := w.Losses()
-		t.Logf("%+v", losses)
-		if n != reads {
-			t.Errorf("%d requests of %d reads", n, reads)
+		unseen := unseenRequests(t, w) + counts.InFlight
+		if n > reads || n+int(unseen) < reads || unseen > reads/100 {
+			t.Errorf("%d requests and %d unseen of %d reads", n, unseen, reads)
 		}
 		var summed uint64
 		if err := w.Sums(func(k event.IOKey, s event.IOSum) {
@@ -118,8 +117,8 @@ func TestEachReadIsOneRequest(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if summed != reads {
-			t.Errorf("%d requests summed up of %d reads", summed, reads)
+		if summed != uint64(n) {
+			t.Errorf("%d requests summed up of %d", summed, n)
 		}
 	})
 }

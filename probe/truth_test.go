@@ -95,7 +95,7 @@ func finish(t *testing.T, w Witness) *witnessed {
 	return r
 }
 
-func loss(t *testing.T, w Witness, id string) Loss {
+func loss(t *testing.T, w interface{ Losses() ([]Loss, error) }, id string) Loss {
 	t.Helper()
 	losses, err := w.Losses()
 	if err != nil {
