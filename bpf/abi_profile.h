@@ -73,6 +73,8 @@ struct prof_cpu {
 	__u64 gaps;		/* samples came late, by a period or more */
 	__u64 missed;		/* so many were not taken */
 	__u64 gap_ns;
+	__u64 rested;		/* and so many were not due: it was idle */
+	__u64 idle_ns;		/* for how long it had been idle at last */
 	__u32 generation;	/* of last */
 	__u32 pad;
 };

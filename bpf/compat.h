@@ -248,4 +248,10 @@ struct old_run_stats {
 	__value; \
 })
 
+/* The run queue that a thread is on: while it runs, that of its CPU. */
+INLINE struct rq *run_queue_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, se.cfs_rq, rq);
+}
+
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Samples of what runs. The clock of a CPU cannot interrupt it while interrupts are off:
- * the sample that is late tells for how long, and where they are on again.
+ * the sample that is late tells for how long, and where they are on again. Of a CPU that
+ * was idle a late sample tells nothing: some stop the clock.
  */
 #ifndef IOWITNESS_CPU_H
 #define IOWITNESS_CPU_H
 
+#include "compat.h"
 #include "profile.h"
 
 const volatile __u64 period_ns = 0;	/* between samples of a CPU; 0: they do not come by time */
@@ -50,20 +52,51 @@ SUBPROGRAM int add_gap(struct prof_gap_key *key, __u64 ns, __u64 missed, __u64 n
 	return 0;
 }
 
-/* How many samples should have been taken since the last one, but this. */
-INLINE __u64 missed_samples(struct prof_cpu *cpu, __u64 now)
-{
-	__u64 last = cpu->last, due;
+/* Where a CPU's account of its idle time lies, as seen from its run queue, in ns; 0: not known. */
+const volatile __s64 idle_from_rq = 0, iowait_from_rq = 0;
 
+/* For how long this CPU has been idle; the interrupt that samples it has ended what it was. */
+INLINE __u64 idle_time(struct task_struct *current)
+{
+	__u64 idle = 0, iowait = 0;
+	struct rq *rq;
+
+	if (!idle_from_rq)
+		return 0;
+	rq = run_queue_of(current);
+	if (!rq || bpf_probe_read_kernel(&idle, sizeof(idle), (void *)rq + idle_from_rq) ||
+	    bpf_probe_read_kernel(&iowait, sizeof(iowait), (void *)rq + iowait_from_rq))
+		return 0;
+	return idle + iowait;
+}
+
+/* How many samples were due in such a time, but the one that ends it. */
+INLINE __u64 samples_due(__u64 ns)
+{
+	__u64 due = (ns + period_ns / 4) / period_ns;
+
+	return due > 1 ? due - 1 : 0;
+}
+
+/* How many samples should have been taken since the last one, but this. */
+INLINE __u64 missed_samples(struct prof_cpu *cpu, __u64 now, __u64 idle_ns)
+{
+	__u64 last = cpu->last, idle = 0, due, missed;
+
+	if (idle_ns > cpu->idle_ns)
+		idle = idle_ns - cpu->idle_ns;
 	cpu->last = now;
+	cpu->idle_ns = idle_ns;
 	if (cpu->generation != generation) {
 		cpu->generation = generation; /* it was offline, or the gate was closed */
 		return 0;
 	}
 	if (!period_ns || !last || now < last)
 		return 0;
-	due = (now - last + period_ns / 4) / period_ns;
-	return due > 1 ? due - 1 : 0;
+	due = samples_due(now - last);
+	missed = now - last > idle ? samples_due(now - last - idle) : 0;
+	cpu->rested += due - missed;
+	return missed;
 }
 
 /* A sample's context begins with the registers of what was interrupted, on x86-64. */
@@ -87,7 +120,7 @@ INLINE void sample(struct sample_context *ctx)
 	now = bpf_ktime_get_ns();
 	if (!is_heard(now))
 		return;
-	missed = missed_samples(cpu, now);
+	missed = missed_samples(cpu, now, idle_time(task));
 	cpu->samples++;
 	id = bpf_get_current_pid_tgid();
 	key.tid = id;

@@ -24,7 +24,7 @@ INLINE enum prof_waker waker_context(struct task_struct *current, __u32 tid)
 		return WAKER_INTERRUPT; /* the idle thread wakes nobody */
 	if (!preempt_count_from_rq)
 		return WAKER_UNSURE;
-	rq = BPF_CORE_READ(current, se.cfs_rq, rq);
+	rq = run_queue_of(current);
 	if (!rq || bpf_probe_read_kernel(&count, sizeof(count), (void *)rq + preempt_count_from_rq))
 		return WAKER_UNSURE;
 	return count & interrupt_bits ? WAKER_INTERRUPT : WAKER_THREAD;

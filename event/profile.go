@@ -90,8 +90,34 @@ type CPUSamples struct {
 	Samples      uint64
 	Idle         uint64 // nothing ran
 	LeftOut      uint64 // not what was asked for
+	Rested       uint64 // samples that did not come while nothing ran
 	Gaps, Missed uint64
 	GapNS        uint64
+	// By the kernel's own account, to 10 ms; PassedNS is 0 where there is none.
+	PassedNS, IdleNS, StolenNS uint64
+}
+
+// minAccount is the time from which on an account in steps of 10 ms says something.
+const minAccount = 100_000_000
+
+// Busy is the part in which something ran of a whole: of the time in ns, by the kernel's account,
+// else of the samples. Samples alone do not tell where an idle CPU is not sampled. of is 0 if it is not known.
+func (c *CPUSamples) Busy() (part, of uint64) {
+	if c.PassedNS >= minAccount {
+		return c.PassedNS - min(c.IdleNS, c.PassedNS), c.PassedNS
+	}
+	return c.Samples - c.Idle, c.Samples + c.Rested
+}
+
+// Add adds what was sampled at another time.
+func (c *CPUSamples) Add(other *CPUSamples) {
+	for _, sum := range [...]struct{ to, by *uint64 }{
+		{&c.Samples, &other.Samples}, {&c.Idle, &other.Idle}, {&c.LeftOut, &other.LeftOut}, {&c.Rested, &other.Rested},
+		{&c.Gaps, &other.Gaps}, {&c.Missed, &other.Missed}, {&c.GapNS, &other.GapNS},
+		{&c.PassedNS, &other.PassedNS}, {&c.IdleNS, &other.IdleNS}, {&c.StolenNS, &other.StolenNS},
+	} {
+		*sum.to += *sum.by
+	}
 }
 
 // RunQKind says since when a thread waited for a CPU: enum runq_kind.

@@ -54,6 +54,41 @@ func ParseStat(text string) (Stat, error) {
 	return s, nil
 }
 
+// ReadStatOfCPUs reads the times of each CPU that is online from proc/stat below root; of a Stat only
+// the times are known.
+func ReadStatOfCPUs(root string) (map[int]Stat, error) {
+	text, err := readText(root, "proc/stat")
+	if err != nil {
+		return nil, err
+	}
+	return ParseStatOfCPUs(text)
+}
+
+// ParseStatOfCPUs reads the text of /proc/stat.
+func ParseStatOfCPUs(text string) (map[int]Stat, error) {
+	cpus := map[int]Stat{}
+	for line := range strings.Lines(text) {
+		name, values, _ := strings.Cut(line, " ")
+		number, isCPU := strings.CutPrefix(name, "cpu")
+		if !isCPU {
+			break // they come first
+		}
+		if number == "" {
+			continue // all together
+		}
+		cpu, err := strconv.ParseUint(number, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("/proc/stat holds a CPU whose number is none: %q", name)
+		}
+		var s Stat
+		if err := s.parseTimes(values); err != nil {
+			return nil, err
+		}
+		cpus[int(cpu)] = s
+	}
+	return cpus, nil
+}
+
 // parseTimes accepts fewer values, as old kernels lack the last ones.
 func (s *Stat) parseTimes(values string) error {
 	states := s.states()

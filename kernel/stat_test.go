@@ -30,6 +30,25 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestParseStatOfCPUs(t *testing.T) {
+	got, err := kernel.ParseStatOfCPUs(statText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int]kernel.Stat{
+		0: {User: 5, Nice: 1, System: 15, Idle: 200, IOWait: 25, IRQ: 3, SoftIRQ: 3, Steal: 4},
+		1: {User: 5, Nice: 1, System: 15, Idle: 200, IOWait: 25, IRQ: 3, SoftIRQ: 4, Steal: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"cpux 1 2 3 4 5\n", "cpu0 1 2\n", "cpu-1 1 2 3 4 5\n", "cpu99999999999 1 2 3 4 5\n"} {
+		if _, err := kernel.ParseStatOfCPUs(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
 func TestIOWaitPercent(t *testing.T) {
 	base := kernel.Stat{User: 100, Idle: 1000, IOWait: 100}
 	for _, c := range []struct {

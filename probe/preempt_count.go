@@ -22,35 +22,21 @@ const (
 // Variables of each CPU that tell.
 const (
 	preemptCountVar    = "__preempt_count"
-	preemptCountStruct = "pcpu_hot" // which held it from 6.2 to 6.14
-	runQueueVar        = "runqueues"
+	preemptCountStruct = "pcpu_hot"                      // which held it from 6.2 to 6.14
 	disabledCountVar   = "local_interrupt_disable_state" // there is a count of disabled interrupts
 )
 
 func findPreemptCount(types *btf.Spec) (c preemptCount) {
+	vars := findCPUVars(types)
 	c.interruptBits = servesSoftirq | servesHard
-	var section *btf.Datasec
-	if !hasMember(types, "cfs_rq", "rq") || types.TypeByName(".data..percpu", &section) != nil {
-		return c
-	}
-	at := map[string]int64{}
-	for _, v := range section.Vars {
-		at[v.Type.TypeName()] = int64(v.Offset)
-	}
-	if _, moved := at[disabledCountVar]; moved {
+	if _, moved := vars[disabledCountVar]; moved {
 		c.interruptBits = servesSoftirq | servesHardBehind
 	}
-	runQueue, known := at[runQueueVar]
-	if !known {
+	if c.fromRunQueue = vars.fromRunQueue(types, preemptCountVar, 0); c.fromRunQueue != 0 {
 		return c
 	}
-	if count, known := at[preemptCountVar]; known {
-		c.fromRunQueue = count - runQueue
-		return c
-	}
-	hot, known := at[preemptCountStruct]
-	if within, ok := memberOffset(types, preemptCountStruct, "preempt_count"); known && ok {
-		c.fromRunQueue = hot + int64(within) - runQueue
+	if within, ok := memberOffset(types, preemptCountStruct, "preempt_count"); ok {
+		c.fromRunQueue = vars.fromRunQueue(types, preemptCountStruct, int64(within))
 	}
 	return c
 }

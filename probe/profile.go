@@ -88,6 +88,7 @@ type Profile struct {
 	epoch, generation uint32
 	stacks            stackCache
 	cpus              []profileProfCpu // at the end of the last interval
+	times             cpuTimes
 	told              int              // processes told since the kernel side's table of them was emptied
 }
 
@@ -235,6 +236,7 @@ func (p *Profile) byHash() bool {
 // Start opens the gate.
 func (p *Profile) Start() error {
 	p.epoch = 1
+	p.times.since()
 	return p.open()
 }
 

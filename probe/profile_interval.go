@@ -114,18 +114,18 @@ func (p *Profile) takeCPUs(iv *event.ProfileInterval) error {
 	if err := p.collection.Maps["cpus"].Lookup(uint32(0), &now); err != nil {
 		return fmt.Errorf("reading the counts of CPUs: %w", err)
 	}
+	times := p.times.since()
 	for cpu := range now {
 		n, before := &now[cpu], profileProfCpu{}
 		if cpu < len(p.cpus) {
 			before = p.cpus[cpu]
 		}
-		if n.Samples == before.Samples {
-			continue
+		c := times[cpu]
+		c.CPU, c.Samples, c.Idle, c.LeftOut = cpu, n.Samples-before.Samples, n.Idle-before.Idle, n.LeftOut-before.LeftOut
+		c.Rested, c.Gaps, c.Missed, c.GapNS = n.Rested-before.Rested, n.Gaps-before.Gaps, n.Missed-before.Missed, n.GapNs-before.GapNs
+		if c.Samples > 0 || c.PassedNS > 0 {
+			iv.CPUs = append(iv.CPUs, c)
 		}
-		iv.CPUs = append(iv.CPUs, event.CPUSamples{
-			CPU: cpu, Samples: n.Samples - before.Samples, Idle: n.Idle - before.Idle, LeftOut: n.LeftOut - before.LeftOut,
-			Gaps: n.Gaps - before.Gaps, Missed: n.Missed - before.Missed, GapNS: n.GapNs - before.GapNs,
-		})
 	}
 	p.cpus = now
 	return nil

@@ -51,6 +51,8 @@ type profileProfCpu struct {
 	Gaps       uint64
 	Missed     uint64
 	GapNs      uint64
+	Rested     uint64
+	IdleNs     uint64
 	Generation uint32
 	Pad        uint32
 }
@@ -228,8 +230,10 @@ const (
 	profileVarFilterTgid          = "filter_tgid"
 	profileVarFreePidAt           = "free_pid_at"
 	profileVarGeneration          = "generation"
+	profileVarIdleFromRq          = "idle_from_rq"
 	profileVarIncludeSelf         = "include_self"
 	profileVarInterruptBits       = "interrupt_bits"
+	profileVarIowaitFromRq        = "iowait_from_rq"
 	profileVarKernelOnly          = "kernel_only"
 	profileVarKernelThreads       = "kernel_threads"
 	profileVarLeastNs             = "least_ns"
@@ -362,8 +366,10 @@ type profileVariableSpecs struct {
 	FilterTgid          *ebpf.VariableSpec `ebpf:"filter_tgid"`
 	FreePidAt           *ebpf.VariableSpec `ebpf:"free_pid_at"`
 	Generation          *ebpf.VariableSpec `ebpf:"generation"`
+	IdleFromRq          *ebpf.VariableSpec `ebpf:"idle_from_rq"`
 	IncludeSelf         *ebpf.VariableSpec `ebpf:"include_self"`
 	InterruptBits       *ebpf.VariableSpec `ebpf:"interrupt_bits"`
+	IowaitFromRq        *ebpf.VariableSpec `ebpf:"iowait_from_rq"`
 	KernelOnly          *ebpf.VariableSpec `ebpf:"kernel_only"`
 	KernelThreads       *ebpf.VariableSpec `ebpf:"kernel_threads"`
 	LeastNs             *ebpf.VariableSpec `ebpf:"least_ns"`
@@ -469,8 +475,10 @@ type profileVariables struct {
 	FilterTgid          *ebpf.Variable `ebpf:"filter_tgid"`
 	FreePidAt           *ebpf.Variable `ebpf:"free_pid_at"`
 	Generation          *ebpf.Variable `ebpf:"generation"`
+	IdleFromRq          *ebpf.Variable `ebpf:"idle_from_rq"`
 	IncludeSelf         *ebpf.Variable `ebpf:"include_self"`
 	InterruptBits       *ebpf.Variable `ebpf:"interrupt_bits"`
+	IowaitFromRq        *ebpf.Variable `ebpf:"iowait_from_rq"`
 	KernelOnly          *ebpf.Variable `ebpf:"kernel_only"`
 	KernelThreads       *ebpf.Variable `ebpf:"kernel_threads"`
 	LeastNs             *ebpf.Variable `ebpf:"least_ns"`

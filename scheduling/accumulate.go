@@ -182,12 +182,7 @@ func (a *Accumulator) addCPU(c *event.CPUSamples) {
 		to = &event.CPUSamples{CPU: c.CPU}
 		a.cpus[c.CPU] = to
 	}
-	to.Samples += c.Samples
-	to.Idle += c.Idle
-	to.LeftOut += c.LeftOut
-	to.Gaps += c.Gaps
-	to.Missed += c.Missed
-	to.GapNS += c.GapNS
+	to.Add(c)
 }
 
 func (a *Accumulator) addQueue(all map[uint32]*Queue, id uint32, s *event.RunQSum) {

@@ -17,6 +17,9 @@ import (
 // withCallers are so many functions: to find callers all stacks are gone through.
 const withCallers = 50
 
+// fewSamples are fewer than a share can be told by: of 20, a half may as well be a third.
+const fewSamples = 20
+
 // Options are how much of each list is told. 0 is all.
 type Options struct {
 	Top     int // rows
@@ -32,6 +35,9 @@ func (a *Accumulator) Build(kind profile.Kind, start, end time.Time, period time
 		a.buildStacks(r, o)
 	}
 	a.renumber(r)
+	if n := r.Total.Count; kind == profile.CPU && n > 0 && n < fewSamples {
+		r.Notes = append(r.Notes, "too few samples to tell shares and times by: more come with --frequency, or in a longer time")
+	}
 	if a.folded > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d rows were summed up with others: there are too many different ones", a.folded))
 	}

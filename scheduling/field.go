@@ -48,7 +48,7 @@ func DocumentFields(kind profile.Kind) []diagnosis.Field {
 			{ID: "event", Kind: diagnosis.Text, Help: "What samples come by: cpu-clock or cycles."},
 			{ID: "period_ns", Kind: diagnosis.Integer, Nullable: true, Help: "Time between two samples of one CPU; null: they do not come by time."},
 			{ID: "cpus", Kind: diagnosis.List, Help: "CPUs, and what was sampled on each."},
-			{ID: "gaps", Kind: diagnosis.List, Help: "Where samples came late, by falling time: interrupts were off, or a hypervisor had the CPU."},
+			{ID: "gaps", Kind: diagnosis.List, Help: "Where samples came late though the CPU was not idle, by falling time: interrupts were off, or a hypervisor had the CPU."},
 		}, profiledFields, tailFields)
 	case profile.OffCPU:
 		return slices.Concat(headFields, []diagnosis.Field{
@@ -119,8 +119,11 @@ var StackFields = []diagnosis.Field{
 var CPUFields = []diagnosis.Field{
 	{ID: "cpu", Kind: diagnosis.Integer, Title: "CPU", Help: "Its number."},
 	{ID: "samples", Kind: diagnosis.Integer, Title: "SAMPLES", Help: "Taken on it."},
-	{ID: "busy_percent", Kind: number, Nullable: true, Title: "BUSY", Help: "Of them, those in which something ran; null: there are none."},
-	{ID: "idle", Kind: diagnosis.Integer, Title: "IDLE", Help: "Nothing ran."},
+	{ID: "busy_percent", Kind: number, Nullable: true, Title: "BUSY", Help: "The part of the time in which something ran: what is not idle_ns, or of the samples where that is not known. Null: not known."},
+	{ID: "idle", Kind: diagnosis.Integer, Title: "IDLE", Help: "Samples in which nothing ran."},
+	{ID: "rested", Kind: diagnosis.Integer, Title: "RESTED", Help: "Samples that did not come while nothing ran, since the CPU then stops what they come by. Nothing is missed by that."},
+	{ID: "idle_ns", Kind: diagnosis.Integer, Nullable: true, Title: "IDLE TIME", Help: "The time in which nothing ran, to 10 ms, by the kernel's own account (idle and iowait of /proc/stat). Null: it cannot be read."},
+	{ID: "stolen_ns", Kind: diagnosis.Integer, Nullable: true, Title: "STOLEN", Help: "The time that a hypervisor says it had the CPU for others (steal of /proc/stat). Null: it cannot be read."},
 	{ID: "left_out", Kind: diagnosis.Integer, Title: "LEFT OUT", Help: "What ran was not asked for."},
 	{ID: "gaps", Kind: diagnosis.Integer, Title: "GAPS", Help: "Samples that came late by a period or more."},
 	{ID: "missed", Kind: diagnosis.Integer, Title: "MISSED", Help: "Samples that should have been taken in them."},

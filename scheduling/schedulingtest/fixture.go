@@ -71,7 +71,7 @@ func build(kind profile.Kind, process string, iv *event.ProfileInterval, long ..
 }
 
 // CPU is a report of samples: two threads of one process, a thread of another, and a CPU that
-// took no sample for 1.2 s.
+// took no sample for 1.2 s, nor most of the time that it was idle.
 func CPU(process string) *scheduling.Report {
 	ms := func(n uint64) uint64 { return n * 1_000_000 }
 	return build(profile.CPU, process, &event.ProfileInterval{
@@ -82,8 +82,8 @@ func CPU(process string) *scheduling.Report {
 		},
 		Gaps: []event.Gap{{CPU: 1, PID: 50, TID: 50, Comm: process, Kernel: []uint64{2, 1}, Count: 1, NS: ms(1200), Max: ms(1200), Missed: 120}},
 		CPUs: []event.CPUSamples{
-			{CPU: 0, Samples: 1000, Idle: 950},
-			{CPU: 1, Samples: 880, Idle: 820, LeftOut: 10, Gaps: 1, Missed: 120, GapNS: ms(1200)},
+			{CPU: 0, Samples: 1000, Idle: 950, PassedNS: ms(10_000), IdleNS: ms(9500)},
+			{CPU: 1, Samples: 180, Idle: 120, LeftOut: 10, Rested: 700, Gaps: 1, Missed: 120, GapNS: ms(1200), PassedNS: ms(10_000), IdleNS: ms(8200), StolenNS: ms(300)},
 		},
 	})
 }

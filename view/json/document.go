@@ -73,6 +73,13 @@ func numberIf(known bool, v float64) any {
 	return rounded(v)
 }
 
+func countIf(known bool, n uint64) any {
+	if !known {
+		return nil
+	}
+	return n
+}
+
 // rounded keeps three digits after the point: more would claim a precision that is not there.
 func rounded(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

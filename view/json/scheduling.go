@@ -93,9 +93,12 @@ func frames(stack []symbol.Frame) []any {
 }
 
 func sampledCPU(c *scheduling.CPU) any {
+	busy, of := c.Busy()
+	accounted := c.PassedNS > 0
 	return byTable(scheduling.CPUFields, map[string]any{
 		"cpu": c.CPU, "samples": c.Samples, "idle": c.Idle, "left_out": c.LeftOut, "gaps": c.Gaps, "missed": c.Missed, "gap_ns": c.GapNS,
-		"busy_percent": numberIf(c.Samples > 0, 100*float64(c.Samples-c.Idle)/float64(max(c.Samples, 1))),
+		"busy_percent": numberIf(of > 0, 100*float64(busy)/float64(max(of, 1))), "rested": c.Rested,
+		"idle_ns": countIf(accounted, c.IdleNS), "stolen_ns": countIf(accounted, c.StolenNS),
 	})
 }
 

@@ -102,14 +102,20 @@ func schedulingSentence(r *scheduling.Report) string {
 }
 
 func sampledWord(r *scheduling.Report) string {
-	var samples, idle, missed uint64
+	var all event.CPUSamples
 	for i := range r.CPUs {
-		c := &r.CPUs[i]
-		samples, idle, missed = samples+c.Samples, idle+c.Idle, missed+c.Missed
+		all.Add(&r.CPUs[i].CPUSamples)
 	}
-	words := fmt.Sprintf("%s of %s: %s busy, %s told", plural(samples, "sample"), plural(uint64(len(r.CPUs)), "CPU"), share(samples-idle, samples), Count(r.Total.Count))
-	if missed > 0 {
-		words += fmt.Sprintf("; %s did not come in time", plural(missed, "sample"))
+	words := fmt.Sprintf("%s of %s: ", plural(all.Samples, "sample"), plural(uint64(len(r.CPUs)), "CPU"))
+	if busy, of := all.Busy(); of > 0 {
+		words += share(busy, of) + " busy, "
+	}
+	words += Count(r.Total.Count) + " told"
+	if all.Missed > 0 {
+		words += fmt.Sprintf("; %s did not come in time", plural(all.Missed, "sample"))
+	}
+	if all.PassedNS > 0 && all.StolenNS*100 >= all.PassedNS {
+		words += fmt.Sprintf("; the host had the CPUs for %s", Duration(all.StolenNS))
 	}
 	return words
 }
