@@ -21,6 +21,9 @@ func TestWhetherAThreadOrAnInterruptWakesIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(findCPUVars(types)) == 0 {
+		t.Skip("this kernel's types do not tell where its variables of each CPU lie: wakers are told as unsure")
+	}
 	count := findPreemptCount(types)
 	t.Logf("%+v", count)
 	if count.fromRunQueue == 0 {
