@@ -21,6 +21,7 @@ const (
 	ftraceOff     = "kernel.ftrace_enabled is 0, which stops fexit, kprobe.multi and function tracing for everybody: sysctl kernel.ftrace_enabled=1"
 	kprobesOff    = "all kprobes are switched off: echo 1 > /sys/kernel/debug/kprobes/enabled"
 	confidential  = "confidentiality"
+	noMulti       = "the kernel has no kprobe.multi (CONFIG_FPROBE, from 5.18)"
 	noKernelReads = "BPF programs may not read kernel memory, as a trial showed"
 )
 
@@ -31,6 +32,8 @@ func (e *evidence) explain(d *Description, err error) (diagnosis.Verdict, string
 		return diagnosis.Unusable, strings.Join(reasons, "; ")
 	}
 	switch {
+	case d.Means == KprobeMulti && e.has.KprobeMulti == kernel.Absent:
+		return diagnosis.Unusable, noMulti
 	case d.bpf && e.has.ReadKernel == kernel.Absent:
 		return diagnosis.Unusable, e.cannotRead()
 	case e.isForbidden(d, err):

@@ -117,7 +117,7 @@ const memlockGuess = " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)"
 // plainly says in words what the library says of its own attempts.
 var plainly = map[string]string{
 	"neither debugfs nor tracefs are mounted": "no kernel probes: the tracing file system is not there (CONFIG_KPROBE_EVENTS), or not mounted",
-	"bpf_link_kprobe_multi not supported":     "the kernel has no kprobe.multi (CONFIG_FPROBE, from 5.18)",
+	"bpf_link_kprobe_multi not supported":     noMulti,
 }
 
 // reason shortens a verifier's log to what a person can act on.

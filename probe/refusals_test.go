@@ -40,6 +40,10 @@ func TestARefusalGivesTheDoctorsReason(t *testing.T) {
 			errors.New("filters differ"), "filters differ", "CONFIG_",
 		},
 		{
+			"no probe for many functions, of a kernel whose options are not known", usual().having(func(f *bpfFeatures) { f.KprobeMulti = kernel.Absent }), KprobeMulti,
+			wrong, "the kernel has no kprobe.multi", "invalid",
+		},
+		{
 			"security modules are known", usual(), Fexit,
 			fmt.Errorf("load: %w", unix.EPERM), "a security module may refuse it (active: lockdown, capability, landlock)", "refuses it",
 		},
@@ -101,6 +105,11 @@ func TestCallsAreRefusedAsTheDoctorSays(t *testing.T) {
 			t.Errorf("%v, where %q was said", err, m.Reason)
 		}
 	}
+}
+
+func (h *host) having(change func(*bpfFeatures)) *host {
+	change(&h.has)
+	return h
 }
 
 // evidence is what is read of the host.
