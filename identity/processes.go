@@ -109,6 +109,13 @@ func (p *Processes) Process(pid uint32) Process {
 	return *e.names
 }
 
+// Executed tells that a process has begun another program: what was known of it is out of date.
+func (p *Processes) Executed(pid uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.entries, pid)
+}
+
 // Ended tells that a process's last thread has ended: its pid may be reused,
 // so it is the first to be forgotten.
 func (p *Processes) Ended(pid uint32) {

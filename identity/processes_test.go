@@ -233,3 +233,16 @@ func TestDisplay(t *testing.T) {
 		}
 	}
 }
+
+func TestAProcessThatHasCalledExecIsReadAnew(t *testing.T) {
+	root := living(t)
+	p := remember(root, 0)
+	if got := p.Process(100).Comm; got != "db" {
+		t.Fatalf("%q", got)
+	}
+	put(t, root, "proc/100/stat", "100 (tool) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 1 1\n")
+	p.Executed(100)
+	if got := p.Process(100).Comm; got != "tool" {
+		t.Errorf("%q", got)
+	}
+}

@@ -115,21 +115,6 @@ func (r Rights) Optional() []string {
 	return lacking
 }
 
-// Reasons are sentences on what else than a missing capability may refuse BPF here.
-func (r Rights) Reasons() []string {
-	var reasons []string
-	if r.InitialUserNamespace == Off {
-		reasons = append(reasons, "this process is in a user namespace, whose capabilities do not count for BPF: run it outside")
-	}
-	if r.Seccomp == 2 {
-		reasons = append(reasons, "a seccomp filter is active, as container runtimes set it, and may refuse bpf(2): allow bpf and perf_event_open, or run it outside the container")
-	}
-	if r.UnprivilegedBPFDisabled > 0 && len(r.Missing()) > 0 {
-		reasons = append(reasons, fmt.Sprintf("kernel.unprivileged_bpf_disabled is %d, so BPF is refused without capabilities", r.UnprivilegedBPFDisabled))
-	}
-	return reasons
-}
-
 // Sentence says what this process lacks and the way out; "" if it lacks nothing.
 func (r Rights) Sentence() string {
 	missing := r.Missing()

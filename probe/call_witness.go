@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -100,11 +99,12 @@ type Calls struct {
 func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls, error) {
 	_ = rlimit.RemoveMemlock()
 	removeLeftovers()
-	var refused []string
+	var refused refusals
 	if o.Errors && len(targets) == 0 {
 		w, err := loadCalls(find, nil, o, RawTP)
 		if err != nil && !errors.As(err, new(*PIDError)) {
-			err = fmt.Errorf("%w: %s", ErrCallsUnsupported, reason(err))
+			refused.add(RawTP, err)
+			err = fmt.Errorf("%w: %s", ErrCallsUnsupported, &refused)
 		}
 		return w, err
 	}
@@ -125,7 +125,7 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 			}
 			return nil, err
 		default:
-			refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+			refused.add(via, err)
 		}
 		if best != nil && (best.unprobed() == 0 || len(targets) > oneByOne) {
 			return best, nil
@@ -134,7 +134,7 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	if best != nil {
 		return best, nil
 	}
-	unsupported := fmt.Errorf("%w: %s", ErrCallsUnsupported, strings.Join(refused, "; "))
+	unsupported := fmt.Errorf("%w: %s", ErrCallsUnsupported, &refused)
 	if !o.Errors || o.Via != "" {
 		return nil, unsupported
 	}
@@ -142,7 +142,7 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	if err != nil {
 		return nil, errors.Join(unsupported, err)
 	}
-	w.notes = append(w.notes, fmt.Sprintf("which function first returned an error is not told: no function can be probed here (%s)", strings.Join(refused, "; ")))
+	w.notes = append(w.notes, fmt.Sprintf("which function first returned an error is not told: no function can be probed here (%s)", &refused))
 	return w, nil
 }
 

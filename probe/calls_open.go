@@ -68,9 +68,10 @@ func OpenCallWitness(find *CallTargets, targets []*CallTarget, o CallOptions) (C
 	if pid := new(PIDError); errors.As(err, &pid) || errors.Is(err, ErrCancelled) {
 		return nil, err
 	}
+	var last refusals
+	last.add(Tracefs, err)
 	if refused == nil {
-		refused = ErrCallsUnsupported
-		return nil, fmt.Errorf("%w: tracefs: %s", refused, reason(err))
+		return nil, fmt.Errorf("%w: %s", ErrCallsUnsupported, &last)
 	}
-	return nil, fmt.Errorf("%w; tracefs: %s", refused, reason(err))
+	return nil, fmt.Errorf("%w; %s", refused, &last)
 }

@@ -112,7 +112,8 @@ func (h *host) without(file string) *host {
 	return h
 }
 
-func (h *host) diagnose(t *testing.T) *diagnosis.Report {
+// root is a directory with the host's files.
+func (h *host) root(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	for path, text := range h.files {
@@ -128,7 +129,12 @@ func (h *host) diagnose(t *testing.T) *diagnosis.Report {
 			t.Fatal(err)
 		}
 	}
-	e := gather(root, DiagnoseOptions{})
+	return root
+}
+
+func (h *host) diagnose(t *testing.T) *diagnosis.Report {
+	t.Helper()
+	e := gather(h.root(t), DiagnoseOptions{})
 	e.noModule = h.noModule
 	r := diagnose(e, h, DiagnoseOptions{Version: "test"})
 	for i := range r.Means {

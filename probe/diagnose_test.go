@@ -152,7 +152,7 @@ func TestReasons(t *testing.T) {
 				return h
 			}(),
 			Fexit, diagnosis.Unusable,
-			[]string{"security module refuses it (active: lockdown, capability, bpf)"},
+			[]string{"a security module may refuse it (active: lockdown, capability, bpf)"},
 			"MEMLOCK",
 		},
 		{

@@ -3,12 +3,14 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/iowitness/iowitness/kernel"
 	"github.com/iowitness/iowitness/kmod"
+	"github.com/iowitness/iowitness/tracefs"
 )
 
 // evidence is what files say of a host. It explains what trials found.
@@ -34,12 +36,25 @@ type evidence struct {
 	has          bpfFeatures
 }
 
-// gather reads all that can be read below root. What cannot is unknown.
-func gather(root string, o DiagnoseOptions) *evidence {
+// gatherHost reads below root what explains why a means fails. What cannot be read is unknown.
+func gatherHost(root string, o DiagnoseOptions) *evidence {
 	e := &evidence{root: root, facts: kernel.Read(root), rights: kernel.Capabilities(root), btfFile: o.BTF}
 	e.tracing = kernel.ReadTracing(root, e.facts.Lockdown)
 	e.config = kernel.ReadConfig(root, e.facts.Release, configOptions())
 	e.modules = kernel.ReadModuleFacts(root, e.facts.Release)
+	fs, err := tracefs.Open(root)
+	if err != nil {
+		e.traceable.Why = err.Error()
+		return e
+	}
+	defer fs.Close()
+	e.tracefs = cmp.Or(fs.Place(), "private")
+	return e
+}
+
+// gather reads all that can be read below root.
+func gather(root string, o DiagnoseOptions) *evidence {
+	e := gatherHost(root, o)
 	e.cgroups, e.noCgroups = kernel.ReadCgroupMounts(root)
 	names := functionNames()
 	e.targets, e.noTargets = kernel.FindTargets(root, names)

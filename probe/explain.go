@@ -21,6 +21,7 @@ const (
 	ftraceOff     = "kernel.ftrace_enabled is 0, which stops fexit, kprobe.multi and function tracing for everybody: sysctl kernel.ftrace_enabled=1"
 	kprobesOff    = "all kprobes are switched off: echo 1 > /sys/kernel/debug/kprobes/enabled"
 	confidential  = "confidentiality"
+	noMulti       = "the kernel has no kprobe.multi (CONFIG_FPROBE, from 5.18)"
 	noKernelReads = "BPF programs may not read kernel memory, as a trial showed"
 )
 
@@ -31,7 +32,11 @@ func (e *evidence) explain(d *Description, err error) (diagnosis.Verdict, string
 		return diagnosis.Unusable, strings.Join(reasons, "; ")
 	}
 	switch {
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+	case d.Means == KprobeMulti && e.has.KprobeMulti == kernel.Absent:
+		return diagnosis.Unusable, noMulti
+	case d.bpf && e.has.ReadKernel == kernel.Absent:
+		return diagnosis.Unusable, e.cannotRead()
+	case e.isForbidden(d, err):
 		return e.refused(d)
 	case errors.Is(err, unix.ENOSYS):
 		return diagnosis.Unusable, "the kernel does not have the system call for it (" + plain(err) + ")"
@@ -41,6 +46,16 @@ func (e *evidence) explain(d *Description, err error) (diagnosis.Verdict, string
 	return diagnosis.Unusable, plain(err)
 }
 
+// isForbidden says whether an error is about rights. The verifier says the same of programs that it
+// finds wrong, and of those that it would take from a process with more capabilities.
+func (e *evidence) isForbidden(d *Description, err error) bool {
+	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
+		return false
+	}
+	var verifier *ebpf.VerifierError
+	return !errors.As(err, &verifier) || len(verifier.Log) == 0 || len(e.lacking(d)) > 0
+}
+
 // explainWhole says why iowitness's own programs failed where the smallest one worked.
 func (e *evidence) explainWhole(d *Description, err error) (diagnosis.Verdict, string) {
 	switch {
@@ -48,7 +63,7 @@ func (e *evidence) explainWhole(d *Description, err error) (diagnosis.Verdict, s
 		return diagnosis.Unusable, noBTF
 	case e.has.RingBuffer == kernel.Absent && d.bpf:
 		return diagnosis.Unusable, "the kernel has no BPF ring buffers (5.8)"
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+	case e.isForbidden(d, err):
 		return e.refused(d)
 	}
 	return diagnosis.Unusable, "the smallest trial of it works, but not what iowitness attaches: " + plain(err)
@@ -125,11 +140,15 @@ func (e *evidence) refused(d *Description) (diagnosis.Verdict, string) {
 	if len(reasons) > 0 {
 		return diagnosis.Unusable, strings.Join(reasons, "; ")
 	}
-	what := "a security module refuses it"
-	if len(e.facts.LSMs) > 0 {
-		what += " (active: " + strings.Join(e.facts.LSMs, ", ") + ")"
+	return diagnosis.Unusable, "not permitted, though this process has every capability for it and no seccomp filter is active: " + e.whoElse()
+}
+
+// whoElse is who may have refused what capabilities and filters allow, of which the kernel says nothing.
+func (e *evidence) whoElse() string {
+	if e.facts.LSMs == nil {
+		return "who refuses it is not known, as /sys/kernel/security, which names the security modules, cannot be read"
 	}
-	return diagnosis.Unusable, "not permitted, though this process has every capability for it and no seccomp filter is active: " + what
+	return "a security module may refuse it (active: " + strings.Join(e.facts.LSMs, ", ") + ")"
 }
 
 // lacking are the capabilities that a means needs and this process lacks.

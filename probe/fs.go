@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -69,7 +68,7 @@ func OpenFS(o FSOptions) (*FS, error) {
 	if o.Via != "" {
 		means = []Means{o.Via}
 	}
-	var refused []string
+	var refused refusals
 	for _, via := range means {
 		if !slices.Contains(fsMeans, via) {
 			return nil, fmt.Errorf("%w by %s: only by %s or %s", ErrFSUnsupported, via, TPBTF, RawTP)
@@ -81,9 +80,9 @@ func OpenFS(o FSOptions) (*FS, error) {
 		if pid := new(PIDError); errors.As(err, &pid) {
 			return nil, pid
 		}
-		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+		refused.add(via, err)
 	}
-	return nil, fmt.Errorf("%w: %s", ErrFSUnsupported, strings.Join(refused, "; "))
+	return nil, fmt.Errorf("%w: %s", ErrFSUnsupported, &refused)
 }
 
 func loadFS(o FSOptions, via Means, types *btf.Spec, own bool) (_ *FS, err error) {

@@ -87,7 +87,7 @@ func (c *catalog) fill() error {
 	if len(functions) == 0 {
 		return nil
 	}
-	c.out.Means = c.tryMeans(facts)
+	c.out.Means = c.tryMeans()
 	c.readLists(functions, facts.Lockdown)
 	c.judge(functions)
 	if c.options.Fields || len(c.options.Of) > 0 {
@@ -258,23 +258,16 @@ func (c *catalog) against(m Means, p *diagnosis.Probeable) string {
 }
 
 // tryMeans tries each means once.
-func (c *catalog) tryMeans(facts kernel.Facts) []diagnosis.CatalogMeans {
-	e := &evidence{root: c.root, facts: facts, rights: kernel.Capabilities(c.root), btfFile: c.options.BTF}
-	e.tracing = kernel.ReadTracing(c.root, facts.Lockdown)
-	e.config = kernel.ReadConfig(c.root, facts.Release, configOptions())
-	e.traceable.Why = "tracefs cannot be read"
-	if c.noTracefs != nil {
-		e.traceable.Why = c.noTracefs.Error()
-	} else {
-		e.tracefs = cmp.Or(c.tracefs.Place(), "private")
-	}
+func (c *catalog) tryMeans() []diagnosis.CatalogMeans {
+	e := gatherHost(c.root, DiagnoseOptions{BTF: c.options.BTF})
 	t := newLiveTrial(DiagnoseOptions{BTF: c.options.BTF})
 	t.types = c.cache
+	e.has = t.features()
 	tried := make([]diagnosis.CatalogMeans, 0, len(allCallMeans))
 	for _, m := range allCallMeans {
 		one := diagnosis.CatalogMeans{ID: string(m), Verdict: diagnosis.Usable}
 		if err := tryCalls(t, m); err != nil {
-			one.Verdict, one.Reason = e.explain(describeCalls(m), err)
+			one.Verdict, one.Reason = e.explain(describe(m), err)
 		}
 		tried = append(tried, one)
 	}
@@ -287,15 +280,4 @@ func tryCalls(t *liveTrial, m Means) error {
 		return t.means(m)
 	}
 	return withoutHint(t.together([]string{t.aFunction()}))
-}
-
-// describeCalls is what a means needs: one probe for many functions is a kernel probe too.
-func describeCalls(m Means) *Description {
-	if m == KprobeMulti {
-		multi := *describe(Kretprobe)
-		multi.Means = m
-		multi.options = append([]string{"CONFIG_FPROBE"}, multi.options...)
-		return &multi
-	}
-	return describe(m)
 }

@@ -64,13 +64,13 @@ func choose(o *Options) (Witness, error) {
 	if o.Via != "" {
 		means = []Means{o.Via}
 	}
-	var refused []string
+	var refused refusals
 	for _, via := range means {
 		if noTypes != nil && !slices.Contains(withoutBTF, via) {
-			refused = append(refused, fmt.Sprintf("%s: %v", via, noTypes))
+			refused.add(via, noTypes)
 			continue
 		}
-		w, err := openBy(o, via, types, own, refused)
+		w, err := openBy(o, via, types, own, refused.words)
 		if err == nil {
 			return w, nil
 		}
@@ -80,9 +80,9 @@ func choose(o *Options) (Witness, error) {
 		if errors.Is(err, ErrCancelled) {
 			return nil, err
 		}
-		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+		refused.add(via, err)
 	}
-	return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(refused, "; "))
+	return nil, fmt.Errorf("%w: %s", ErrUnsupported, &refused)
 }
 
 // openBy opens one means; the better ones were refused for the reasons given.
@@ -117,7 +117,7 @@ const memlockGuess = " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)"
 // plainly says in words what the library says of its own attempts.
 var plainly = map[string]string{
 	"neither debugfs nor tracefs are mounted": "no kernel probes: the tracing file system is not there (CONFIG_KPROBE_EVENTS), or not mounted",
-	"bpf_link_kprobe_multi not supported":     "the kernel has no kprobe.multi (CONFIG_FPROBE, from 5.18)",
+	"bpf_link_kprobe_multi not supported":     noMulti,
 }
 
 // reason shortens a verifier's log to what a person can act on.

@@ -93,8 +93,17 @@ var Descriptions = []Description{
 	},
 }
 
+// multi is what one probe for many functions needs. It is a means of calls alone, not of waits.
+var multi = &Description{
+	Means: KprobeMulti, Title: "entry and return of many functions, by one probe into BPF", bpf: true, functions: true,
+	options: append(append([]string{"CONFIG_FPROBE"}, kprobeOptions...), bpfOptions...),
+}
+
 // describe finds a means.
 func describe(m Means) *Description {
+	if m == KprobeMulti {
+		return multi
+	}
 	for i := range Descriptions {
 		if Descriptions[i].Means == m {
 			return &Descriptions[i]
@@ -107,15 +116,20 @@ func describe(m Means) *Description {
 func configOptions() []string {
 	seen := map[string]bool{}
 	var all []string
-	for i := range Descriptions {
-		for _, o := range Descriptions[i].options {
+	add := func(options []string) {
+		for _, o := range options {
 			if !seen[o] {
 				seen[o] = true
 				all = append(all, o)
 			}
 		}
 	}
-	return append(all, taskstatsOptions...)
+	for i := range Descriptions {
+		add(Descriptions[i].options)
+	}
+	add(multi.options)
+	add(taskstatsOptions)
+	return all
 }
 
 var taskstatsOptions = []string{"CONFIG_TASKSTATS", "CONFIG_TASK_DELAY_ACCT"}

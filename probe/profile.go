@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -108,7 +107,7 @@ func OpenProfile(kind ProfileKind, o ProfileOptions) (*Profile, error) {
 	if o.Via != "" {
 		means = []Means{o.Via}
 	}
-	var refused []string
+	var refused refusals
 	for _, via := range means {
 		if !slices.Contains(profileMeans[kind], via) {
 			return nil, fmt.Errorf("%w by %s: only by %v", ErrProfileUnsupported, via, profileMeans[kind])
@@ -120,9 +119,9 @@ func OpenProfile(kind ProfileKind, o ProfileOptions) (*Profile, error) {
 		if pid := new(PIDError); errors.As(err, &pid) {
 			return nil, pid
 		}
-		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+		refused.add(via, err)
 	}
-	return nil, fmt.Errorf("%w: %s", ErrProfileUnsupported, strings.Join(refused, "; "))
+	return nil, fmt.Errorf("%w: %s", ErrProfileUnsupported, &refused)
 }
 
 func loadProfileBy(kind ProfileKind, o ProfileOptions, via Means, types *btf.Spec, own bool) (_ *Profile, err error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -84,7 +83,7 @@ func OpenRequests(o RequestOptions) (*Requests, error) {
 	if o.Via != "" {
 		means = []Means{o.Via}
 	}
-	var refused []string
+	var refused refusals
 	for _, via := range means {
 		w, err := loadRequests(o, via, types, own)
 		if err == nil {
@@ -93,9 +92,9 @@ func OpenRequests(o RequestOptions) (*Requests, error) {
 		if pid := new(PIDError); errors.As(err, &pid) {
 			return nil, err
 		}
-		refused = append(refused, fmt.Sprintf("%s: %s", via, reason(err)))
+		refused.add(via, err)
 	}
-	return nil, fmt.Errorf("block requests: %w: %s", ErrUnsupported, strings.Join(refused, "; "))
+	return nil, fmt.Errorf("block requests: %w: %s", ErrUnsupported, &refused)
 }
 
 func loadRequests(o RequestOptions, via Means, types *btf.Spec, own bool) (_ *Requests, err error) {

@@ -21,7 +21,7 @@ import (
 
 // blockCmd tells of block requests, one by one or in sum, live or from a recording.
 type blockCmd struct {
-	For      time.Duration `type:"length" help:"Watch for this long, then end." placeholder:"10s"`
+	For      time.Duration `help:"Watch for this long, then end." placeholder:"10s"`
 	Summary  bool          `help:"Sum up instead: by device, process, cgroup, file and operation, with the time in each phase."`
 	Heatmap  bool          `help:"Show how long requests took over time, too; with --summary."`
 	Victim   string        `help:"Tell who had the device while requests of this process were slow, with --summary: its pid, or its threads' name." placeholder:"PID|NAME"`

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
@@ -53,6 +54,8 @@ func startChild(witness follower, argv []string, io streams, end *ending) (*chil
 	if end.asked.Load() {
 		return nil, end.early()
 	}
+	// The library tries once, by a child of its own, how children are waited for: that is not the command's.
+	_, _ = os.FindProcess(os.Getpid())
 	// The child inherits its place from the thread that makes it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -70,6 +73,12 @@ func startChild(witness follower, argv []string, io streams, end *ending) (*chil
 		return nil, cannotRun(argv[0], err)
 	}
 	return c, nil
+}
+
+// comm is the name that the kernel gives the command's first thread.
+func (c *child) comm() string {
+	name := filepath.Base(c.cmd.Path)
+	return name[:min(len(name), commBytes)]
 }
 
 func cannotRun(name string, err error) error {

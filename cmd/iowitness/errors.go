@@ -22,7 +22,7 @@ type errorsCmd struct {
 	Functions []string      `help:"Witness the returns of these functions, by name or pattern, instead of those that iowitness knows." placeholder:"PATTERN"`
 	Families  []string      `help:"Witness only these families of functions: exec, path, file, socket, mount, process." placeholder:"ID"`
 	Attach    time.Duration `help:"Attach to functions for no longer than this; the rest is left out, and told." name:"attach-for" default:"10s" placeholder:"10s"`
-	For       time.Duration `type:"length" help:"Witness for this long." placeholder:"10s"`
+	For       time.Duration `help:"Witness for this long." placeholder:"10s"`
 	Pid       []uint32      `help:"Only these processes."`
 	Comm      string        `help:"Only threads of this name." placeholder:"NAME"`
 	Cgroup    string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`

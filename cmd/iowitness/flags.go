@@ -38,7 +38,7 @@ type cli struct {
 
 // watchCmd is the main job.
 type watchCmd struct {
-	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
 	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 
 	By     []string      `help:"Group by: ${keys} (one or more)." placeholder:"process"`
@@ -65,7 +65,7 @@ type watchCmd struct {
 	Via         string        `help:"Witness only by this means: ${means}." placeholder:"MEANS"`
 	Module      string        `help:"File of the kernel module, for --via kmod; default: where kmod build puts it." placeholder:"FILE"`
 	Functions   []string      `help:"Of the functions by whose entry and return waits are seen, where it is done so, only these." placeholder:"NAME"`
-	Slow        time.Duration `type:"length" help:"Take the stack of each wait this long." default:"1ms"`
+	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
 	Sample      uint32        `type:"ratio" help:"Of the shorter waits, take one stack in this many; default 1/64, of a command's 1/16." placeholder:"1/64"`
 	Buffer      uint32        `type:"buffer" help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
 	Polls       uint32        `help:"Polls of /proc a second, where no probe may be used (taskstats)." default:"20"`

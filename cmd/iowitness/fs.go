@@ -18,7 +18,7 @@ type fsCmd struct {
 	Paths   []string `arg:"" optional:"" help:"Only the file systems on which these are: mount points, or any file or directory."`
 	Compare bool     `help:"Set two file systems side by side: the first is A, the second B."`
 
-	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
 	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`

@@ -21,12 +21,12 @@ import (
 // callFlags are what the verbs that witness functions share.
 type callFlags struct {
 	Where    string        `help:"Only calls for which this is true, such as 'size > 4K && comm == \"dd\"'; see docs/EXPRESSIONS.md." placeholder:"EXPRESSION"`
-	Slower   time.Duration `help:"Print single calls that took at least this long." placeholder:"10ms"`
+	Slower   time.Duration `help:"Print single calls that took at least this long; to print each, see --print." placeholder:"10ms"`
 	Print    []string      `help:"Print single calls with these fields; default: all arguments. May be given more than once." placeholder:"FIELD" sep:"none"`
 	Stacks   bool          `help:"Print the stack of each single call." negatable:""`
 	MaxRate  uint32        `type:"count" help:"Single calls printed in a second, for each CPU; those beyond it are counted." default:"1000" placeholder:"20K"`
 	Sample   uint32        `type:"ratio" help:"Measure one call in so many, chosen at random." default:"1/1" placeholder:"1/100"`
-	For      time.Duration `type:"length" help:"Witness for this long." placeholder:"10s"`
+	For      time.Duration `help:"Witness for this long." placeholder:"10s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`

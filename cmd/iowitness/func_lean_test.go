@@ -69,7 +69,7 @@ func runWithoutBPF(t *testing.T, args ...string) (r ran) {
 func TestWithoutBPFArgumentsThatAreTextsAreLeftOut(t *testing.T) {
 	needProbes(t)
 	file := filepath.Join(t.TempDir(), "lines")
-	r := runWithoutBPF(t, "func", "do_sys_openat2", "--slower", "0ms", "--print", "dfd", "--json", "-o", file, "--", "true")
+	r := runWithoutBPF(t, "func", "do_sys_openat2", "--print", "dfd", "--json", "-o", file, "--", "true")
 	r.expect(t, exitOK, "calls told, by tracefs")
 	r = runWithoutBPF(t, "func", "vfs_write", "--slower", "1ns", "--json", "-o", file, "--", "sh", "-c", "echo hello")
 	r.expect(t, exitOK, "by tracefs")

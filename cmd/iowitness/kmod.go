@@ -87,7 +87,7 @@ func (c *kmodLoadCmd) Run() error {
 }
 
 type kmodUnloadCmd struct {
-	Wait time.Duration `help:"Wait this long while a program still reads." default:"5s"`
+	Wait time.Duration `type:"wait" help:"Wait this long while a program still reads." default:"5s"`
 }
 
 // Run unloads the module.

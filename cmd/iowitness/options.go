@@ -135,14 +135,10 @@ func rank(m kernel.CgroupMount) int {
 
 // coarseReason says why waits are only polled, and what would be needed to witness them.
 func coarseReason(refused []string) string {
-	rights := kernel.Capabilities("/")
-	if lacks := rights.Sentence(); lacks != "" {
+	if lacks := kernel.Capabilities("/").Sentence(); lacks != "" {
 		return "coarse, because no probe may be used; to be exact, " + lacks
 	}
-	reasons := rights.Reasons()
-	if kernel.Read("/").Lockdown == "confidentiality" {
-		reasons = append(reasons, "the kernel is locked down (confidentiality), so BPF may not read its memory")
-	}
+	var reasons []string
 	for _, reason := range refused {
 		_, reason, _ = strings.Cut(reason, ": ") // the means
 		if !slices.Contains(reasons, reason) {
@@ -152,7 +148,7 @@ func coarseReason(refused []string) string {
 	return "coarse, because no probe can be used: " + strings.Join(reasons, "; ")
 }
 
-// explain adds to an error of the witness what this process lacks.
+// explain adds to an error of the witness what this process lacks: other reasons are in it.
 // A function that is not there is a mistake in the call.
 func explain(err error) error {
 	if errors.Is(err, probe.ErrNoFunction) {
@@ -162,17 +158,8 @@ func explain(err error) error {
 	if unsupported == nil {
 		return err
 	}
-	rights := kernel.Capabilities("/")
-	if lacks := rights.Sentence(); lacks != "" {
+	if lacks := kernel.Capabilities("/").Sentence(); lacks != "" {
 		return fmt.Errorf("%s: %w", lacks, unsupported)
 	}
-	facts := kernel.Read("/")
-	reasons := rights.Reasons()
-	if facts.Lockdown == "confidentiality" {
-		reasons = append(reasons, "the kernel is locked down (confidentiality), so BPF may not read its memory")
-	}
-	if len(reasons) == 0 {
-		return fmt.Errorf("%w; iowitness doctor tells more", err)
-	}
-	return fmt.Errorf("%w; %s", err, strings.Join(reasons, "; "))
+	return fmt.Errorf("%w; iowitness doctor tells more", err)
 }

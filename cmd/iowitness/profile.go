@@ -18,7 +18,7 @@ import (
 
 // profileFlags are those of cpu, offcpu and runq alike.
 type profileFlags struct {
-	For      time.Duration `type:"length" help:"Watch for this long, then print one report." placeholder:"10s"`
+	For      time.Duration `help:"Watch for this long, then print one report." placeholder:"10s"`
 	Interval time.Duration `type:"interval" help:"Length of an interval of the live view." placeholder:"1s"`
 	Pid      []uint32      `help:"Only these processes."`
 	Comm     string        `help:"Only threads of this name." placeholder:"NAME"`
@@ -154,7 +154,7 @@ func (c *offcpuCmd) Run(s *streams) error {
 // runqCmd tells waits for a CPU.
 type runqCmd struct {
 	profileFlags
-	Slower time.Duration `type:"length" help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
+	Slower time.Duration `help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
 	Via    string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
 
 	via probe.Means

@@ -17,13 +17,47 @@ import (
 type profileNames struct {
 	*names
 	resolver *symbol.Resolver
-	follows  bool            // only a command is profiled: its processes are learned of as they begin
+	follows  bool // only a command is profiled: its processes are learned of as they begin
+	command  commandName
 	learned  map[uint32]bool // in this interval, again
 	ended    uint64
 
 	unnumbered uint64 // processes told of that the caller's pid namespace has no number for
 	modules    func() kernel.Modules
 	number     func(uint32) uint32 // of a process or thread in the caller's pid namespace, whose /proc is read
+}
+
+// commandName is the command that is profiled; the zero value: none is.
+type commandName struct {
+	pid    uint32 // as the caller's pid namespace numbers it
+	comm   string
+	before string // what it is called until it calls exec: as we are
+}
+
+// nameOf is how a process is called that the kernel side calls so.
+func (n *profileNames) nameOf(pid uint32, comm string) string {
+	if c := &n.command; c.pid != 0 && comm == c.before && n.number(pid) == c.pid {
+		return c.comm
+	}
+	return comm
+}
+
+// renamed has what the command did before it was called as it is under its name.
+func (n *profileNames) renamed(iv *event.ProfileInterval) {
+	for i := range iv.Stacked {
+		s := &iv.Stacked[i]
+		s.Comm, s.WakerComm = n.nameOf(s.PID, s.Comm), n.nameOf(s.Waker, s.WakerComm)
+	}
+	for i := range iv.Gaps {
+		iv.Gaps[i].Comm = n.nameOf(iv.Gaps[i].PID, iv.Gaps[i].Comm)
+	}
+	for i := range iv.Processes {
+		iv.Processes[i].Comm = n.nameOf(iv.Processes[i].PID, iv.Processes[i].Comm)
+	}
+	for i := range iv.Pairs {
+		p := &iv.Pairs[i]
+		p.WakerComm, p.WokenComm = n.nameOf(p.Waker, p.WakerComm), n.nameOf(p.Woken, p.WokenComm)
+	}
 }
 
 func newProfileNames(root string) *profileNames {
@@ -49,9 +83,11 @@ func (n *profileNames) meet(p *event.Process) {
 		return
 	case event.ProcessExecuted:
 		n.resolver.Executed(pid, p.At)
+		n.processes.Executed(p.PID)
 		if !n.follows {
 			return
 		}
+		n.Process(p.PID) // while it lives
 	}
 	if err := n.resolver.Learn(pid, monotonic()); errors.Is(err, os.ErrNotExist) {
 		n.ended++

@@ -4,7 +4,9 @@ package main
 
 import (
 	"errors"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -87,6 +89,12 @@ func (s *profileSession) take(record any) {
 	}
 }
 
+// runs says which command is profiled.
+func (s *profileSession) runs(c *child) {
+	own, _ := os.ReadFile("/proc/self/comm")
+	s.names.command = commandName{pid: uint32(c.cmd.Process.Pid), comm: c.comm(), before: strings.TrimSuffix(string(own), "\n")}
+}
+
 // gather takes records until the deadline, or until interrupted.
 func (s *profileSession) gather(deadline time.Time) error {
 	until := time.Now().Add(guardEvery)
@@ -110,6 +118,10 @@ func (s *profileSession) interval(start time.Time, to ...*scheduling.Accumulator
 		return end, err
 	}
 	s.names.newInterval()
+	s.names.renamed(iv)
+	for _, w := range s.long {
+		w.Comm = s.names.nameOf(w.PID, w.Comm)
+	}
 	for _, a := range to {
 		a.Add(iv)
 		for _, w := range s.long {

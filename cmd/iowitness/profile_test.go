@@ -370,3 +370,44 @@ func TestAProcessOfAContainerHasItsOwnNumberToo(t *testing.T) {
 		}
 	}
 }
+
+// TestACommandIsCalledByItsNameFromItsFirstInstant, however short it is, and nothing is told of processes
+// that are made only to start it.
+func TestACommandIsCalledByItsNameFromItsFirstInstant(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, verb := range []string{"offcpu", "runq"} {
+		out := filepath.Join(t.TempDir(), "out.json")
+		runIt(t, verb, "--json", "--max-cost", "0", "-o", out, "--", "true").expect(t, exitOK, "")
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pairs struct {
+			Pairs []struct {
+				Woken string `json:"woken_comm"`
+			}
+		}
+		if err := json.Unmarshal(b, &pairs); err != nil {
+			t.Fatal(err)
+		}
+		doc := readProfile(t, b)
+		if len(doc.Processes) > 1 || verb == "runq" && (len(doc.Processes) == 0 || len(pairs.Pairs) == 0) {
+			t.Errorf("%s: %s", verb, b)
+		}
+		for _, p := range doc.Processes {
+			if p.Comm != "true" {
+				t.Errorf("%s: %+v", verb, p)
+			}
+		}
+		for _, s := range doc.Stacks {
+			if s.Thread != "true" {
+				t.Errorf("%s: %+v", verb, s)
+			}
+		}
+		for _, p := range pairs.Pairs {
+			if p.Woken != "true" {
+				t.Errorf("%s: %+v", verb, p)
+			}
+		}
+	}
+}

@@ -155,6 +155,7 @@ func (f *profileFlags) follow(io *streams, s *profileSession, v profileView, end
 	if err != nil {
 		return err
 	}
+	s.runs(child)
 	defer end.after(f.For, f.MaxTime)()
 	var ended atomic.Bool
 	go child.wait(func() {

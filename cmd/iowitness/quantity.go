@@ -19,8 +19,8 @@ import (
 // Quantities of all flags are read here, so that each is written alike for all verbs, and refused
 // in the same words: kong puts the flag before them.
 //
-//	duration  10s, 500ms      from 0 on
-//	length    a duration of more than 0
+//	duration  10s, 500ms      more than 0: without the flag there is none
+//	wait      a duration from 0 on
 //	interval  a duration of at least 10ms
 //	size      4096, 4K, 1M    bytes, by 1024
 //	buffer    2048, 2M        KiB if there is no unit: a power of two from 4K to 1G
@@ -31,10 +31,10 @@ import (
 //	duty      1s/5s           time on / cycle
 func quantities() []kong.Option {
 	return []kong.Option{
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), quantity(parseDuration)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), quantity(parseLength)),
 		kong.KindMapper(reflect.Uint32, quantity(parseNumber)),
 		kong.KindMapper(reflect.Int, quantity(parseNumber)),
-		kong.NamedMapper("length", quantity(parseLength)),
+		kong.NamedMapper("wait", quantity(parseDuration)),
 		kong.NamedMapper("interval", quantity(parseInterval)),
 		kong.NamedMapper("size", quantity(parseSize)),
 		kong.NamedMapper("buffer", quantity(parseBuffer)),

@@ -5,10 +5,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/alecthomas/kong"
 )
 
 func TestQuantities(t *testing.T) {
@@ -70,12 +73,33 @@ func refusal(t *testing.T, args ...string) ran {
 	return ran{status: status, err: string(text)}
 }
 
+// TestNoDurationMayBe0: which flags are durations is known, so that none is without the rule.
+func TestNoDurationMayBe0(t *testing.T) {
+	parser, err := kong.New(new(cli), kongOptions(streams{nil, os.Stdout, os.Stderr})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, verb := range parser.Model.Leaves(false) {
+		for _, flag := range verb.Flags {
+			if flag.Target.Type() != reflect.TypeFor[time.Duration]() || flag.Tag.Type == "wait" {
+				continue
+			}
+			tried++
+			refusal(t, append(strings.Fields(verb.Path()), "--"+flag.Name+"=0s")...).expect(t, exitUsage, "--"+flag.Name+": a duration of 0 is nothing: it must be more than 0")
+		}
+	}
+	if tried < 20 {
+		t.Errorf("%d flags were tried", tried)
+	}
+}
+
 // TestBadQuantitiesGetOneSentence that names the flag, whatever the verb.
 func TestBadQuantitiesGetOneSentence(t *testing.T) {
 	type bad struct{ value, says string }
-	durations := []bad{{"-1s", "cannot be negative"}, {"10", "is no duration"}, {"soon", "is no duration"}, {"99999999999h", "is too much"}, {"", "is empty"}}
-	lengths := append([]bad{{"0s", "more than 0"}}, durations...)
-	intervals := append([]bad{{"1ms", "at least 10ms"}, {"0s", "more than 0"}}, durations...)
+	waits := []bad{{"-1s", "cannot be negative"}, {"10", "is no duration"}, {"soon", "is no duration"}, {"99999999999h", "is too much"}, {"", "is empty"}}
+	durations := append([]bad{{"0s", "more than 0"}, {"0", "more than 0"}}, waits...)
+	intervals := append([]bad{{"1ms", "at least 10ms"}}, durations...)
 	sizes := []bad{{"-1", "cannot be negative"}, {"4X", "is no size"}, {"1.5K", "is no size"}, {"99999999999T", "is too much"}, {"999999999999999999999", "is too much"}, {"", "is empty"}}
 	buffers := []bad{{"-4", "cannot be negative"}, {"5", "power of two"}, {"2G", "power of two"}, {"big", "is no size"}}
 	counts := []bad{{"-1", "cannot be negative"}, {"0", "more than 0"}, {"many", "is no number"}, {"9999999999", "is too much"}}
@@ -87,36 +111,37 @@ func TestBadQuantitiesGetOneSentence(t *testing.T) {
 		verb, flags string
 		bad         []bad
 	}{
-		{"", "--for", lengths},
+		{"", "--for", durations},
 		{"", "--interval", intervals},
-		{"", "--slow", lengths},
+		{"", "--slow", durations},
 		{"", "--min --max-time", durations},
 		{"", "--top --pid --polls", numbers},
 		{"", "--sample --ratio", ratios},
 		{"", "--buffer", buffers},
 		{"", "--max-cost", percents},
 		{"", "--duty", duties},
-		{"block", "--for", lengths},
+		{"block", "--for", durations},
 		{"block", "--min --slow --max-time", durations},
 		{"block", "--min-bytes", sizes},
 		{"block", "--max-rate", counts},
 		{"block", "--top --pid", numbers},
-		{"fs", "--for", lengths},
+		{"fs", "--for", durations},
 		{"fs", "--top", numbers},
-		{"cpu", "--for", lengths},
+		{"cpu", "--for", durations},
 		{"cpu", "--frequency --top", numbers},
 		{"offcpu", "--slower", durations},
-		{"runq", "--slower --for", lengths},
-		{"errors", "--for", lengths},
+		{"runq", "--slower --for", durations},
+		{"errors", "--for", durations},
 		{"errors", "--attach-for", durations},
 		{"errors", "--max-rate", counts},
 		{"func vfs_read", "--slower --max-time", durations},
 		{"func vfs_read", "--interval", intervals},
 		{"func vfs_read", "--sample", ratios},
 		{"func vfs_read", "--max-active --top", numbers},
-		{"calls vfs_read", "--for", lengths},
+		{"calls vfs_read", "--for", durations},
 		{"kmod load", "--ratio", ratios},
 		{"kmod load", "--duty", duties},
+		{"kmod unload", "--wait", waits},
 	} {
 		for _, flag := range strings.Fields(c.flags) {
 			for _, b := range c.bad {
