@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -113,15 +111,11 @@ func TestCoarseOfOnesOwnCommand(t *testing.T) {
 // TestCoarseShowsAStuckThread with its true age and, to root, its cause (cases H2, G1).
 func TestCoarseShowsAStuckThread(t *testing.T) {
 	lab.NeedRoot(t)
-	dir := lab.SilentFUSE(t)
-	c := lab.Workload{Name: "stat", Args: []string{filepath.Join(dir, "x")}}.Start(t)
-	c.Go()
+	c := lab.StuckStat(t)
 	ring := lab.Workload{Name: "ring_idle", Args: []string{"60000"}}.Start(t)
 	ring.Go()
-	time.Sleep(300 * time.Millisecond)
-	syscall.Kill(int(c.PID()), syscall.SIGURG)
-	time.Sleep(2 * time.Second)
-	doc := coarseDocument(t, runIt(t, "--via", "taskstats", "--for", "2s", "--json"))
+	time.Sleep(2300 * time.Millisecond)
+	doc := coarseDocument(t, runIt(t, "--via", "taskstats", "--max-cost", "0", "--for", "2s", "--json"))
 	p := progressOf(doc, c.PID())
 	if p == nil {
 		t.Fatalf("the stuck process is not among the waits in progress: %+v", doc.InProgress)
