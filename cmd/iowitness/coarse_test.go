@@ -83,7 +83,7 @@ func TestCoarseOfOnesOwnCommand(t *testing.T) {
 	if err := os.Chmod(device.Path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := asNobody(t, nil, "--json", "--", "dd", "if="+device.Path, "of=/dev/null", "bs=4k", "count=25", "iflag=direct")
+	cmd := asNobody(t, nil, "--max-cost", "0", "--json", "--", "dd", "if="+device.Path, "of=/dev/null", "bs=4k", "count=25", "iflag=direct")
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
