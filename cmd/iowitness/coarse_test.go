@@ -62,7 +62,7 @@ func TestCoarseAsAnOrdinaryUser(t *testing.T) {
 	c := lab.Workload{Name: "direct_read", Args: []string{device.Path, "1000"}}.Start(t, func(cmd *exec.Cmd) { lab.InCgroup(cmd, cgroup) })
 	c.Go()
 	time.Sleep(300 * time.Millisecond)
-	doc := coarseDocument(t, runCmd(t, asNobody(t, nil, "--for", "3s", "--json")))
+	doc := coarseDocument(t, runCmd(t, asNobody(t, nil, "--max-cost", "0", "--for", "3s", "--json")))
 	c.Kill()
 	w := waitsOf(doc, c.PID())
 	if w == nil || w.TotalNS < doc.WallNS*3/4 || w.TotalNS > doc.WallNS*11/10 || w.Count < 15 || w.Count > 45 {
@@ -145,7 +145,7 @@ func TestCoarseIsMarkedInText(t *testing.T) {
 	c := lab.Workload{Name: "direct_read", Args: []string{device.Path, "1000"}}.Start(t, func(cmd *exec.Cmd) { lab.InCgroup(cmd, cgroup) })
 	c.Go()
 	time.Sleep(300 * time.Millisecond)
-	r := runIt(t, "--via", "taskstats", "--for", "1500ms", "--pid", number(c.PID()))
+	r := runIt(t, "--via", "taskstats", "--max-cost", "0", "--for", "1500ms", "--pid", number(c.PID()))
 	c.Kill()
 	row := ""
 	for line := range strings.Lines(r.out) {
