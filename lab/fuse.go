@@ -3,10 +3,14 @@
 package lab
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,6 +50,29 @@ func SilentFUSE(t testing.TB) (dir string) {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// StuckStat is a process whose stat(2) waits uninterruptibly, state D, for a file system that answers nothing.
+func StuckStat(t testing.TB) *Child {
+	t.Helper()
+	c := Workload{Name: "stat", Args: []string{filepath.Join(SilentFUSE(t), "x")}}.Start(t)
+	c.Go()
+	// A request that a signal has interrupted waits on without taking signals. One to the process may go to any thread.
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", c.PID()))
+		for _, thread := range threads {
+			if stack, _ := os.ReadFile(thread + "/stack"); !bytes.Contains(stack, []byte("fuse")) {
+				continue
+			}
+			if status, _ := os.ReadFile(thread + "/status"); bytes.Contains(status, []byte("State:\tD")) {
+				return c
+			}
+			tid, _ := strconv.Atoi(filepath.Base(thread))
+			unix.Tgkill(int(c.PID()), tid, unix.SIGURG)
+		}
+	}
+	t.Fatal("no thread of the process waits for the file system")
+	return nil
 }
 
 func answerInit(fd int) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,9 +115,15 @@ func TestJobsWaitForACPU(t *testing.T) {
 }
 
 // TestJobsByTheirCalls: each job is made by one call of copy_process, and only processes have memory of their own to
-// take down. That, and letting go of files, comes when a thread has ended, so far as the kernel tells of that: its calls are seen to the last.
+// take down. That, and letting go of files, comes when a thread has ended, so far as the kernel tells of that: its calls are seen to the last, by BPF
+// and without.
 func TestJobsByTheirCalls(t *testing.T) {
 	needProbes(t)
+	t.Run("preferred", func(t *testing.T) { jobsByTheirCalls(t) })
+	t.Run("tracefs", func(t *testing.T) { jobsByTheirCalls(t, "--via", "tracefs") })
+}
+
+func jobsByTheirCalls(t *testing.T, args ...string) {
 	median := map[string]uint64{} // some threads lose their CPU within the call
 	for _, kind := range []string{"thread", "process"} {
 		cmd, truthFile := command(t, lab.Workload{Name: "jobs", Args: []string{kind, "100", "64"}})
@@ -125,7 +132,7 @@ func TestJobsByTheirCalls(t *testing.T) {
 				t.Setenv(name, value)
 			}
 		}
-		d := funcDocument(t, append([]string{"copy_process", "exit_mmap", "exit_files", "--max-cost", "0", "--"}, cmd.Args...)...)
+		d := funcDocument(t, slices.Concat([]string{"copy_process", "exit_mmap", "exit_files", "--max-cost", "0"}, args, []string{"--"}, cmd.Args)...)
 		counts := map[string]uint64{}
 		for _, r := range d.Rows {
 			counts[r.Function] += r.Count

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -64,7 +62,7 @@ func TestCoarseAsAnOrdinaryUser(t *testing.T) {
 	c := lab.Workload{Name: "direct_read", Args: []string{device.Path, "1000"}}.Start(t, func(cmd *exec.Cmd) { lab.InCgroup(cmd, cgroup) })
 	c.Go()
 	time.Sleep(300 * time.Millisecond)
-	doc := coarseDocument(t, runCmd(t, asNobody(t, nil, "--for", "3s", "--json")))
+	doc := coarseDocument(t, runCmd(t, asNobody(t, nil, "--max-cost", "0", "--for", "3s", "--json")))
 	c.Kill()
 	w := waitsOf(doc, c.PID())
 	if w == nil || w.TotalNS < doc.WallNS*3/4 || w.TotalNS > doc.WallNS*11/10 || w.Count < 15 || w.Count > 45 {
@@ -85,7 +83,7 @@ func TestCoarseOfOnesOwnCommand(t *testing.T) {
 	if err := os.Chmod(device.Path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	cmd := asNobody(t, nil, "--json", "--", "dd", "if="+device.Path, "of=/dev/null", "bs=4k", "count=25", "iflag=direct")
+	cmd := asNobody(t, nil, "--max-cost", "0", "--json", "--", "dd", "if="+device.Path, "of=/dev/null", "bs=4k", "count=25", "iflag=direct")
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -113,15 +111,11 @@ func TestCoarseOfOnesOwnCommand(t *testing.T) {
 // TestCoarseShowsAStuckThread with its true age and, to root, its cause (cases H2, G1).
 func TestCoarseShowsAStuckThread(t *testing.T) {
 	lab.NeedRoot(t)
-	dir := lab.SilentFUSE(t)
-	c := lab.Workload{Name: "stat", Args: []string{filepath.Join(dir, "x")}}.Start(t)
-	c.Go()
+	c := lab.StuckStat(t)
 	ring := lab.Workload{Name: "ring_idle", Args: []string{"60000"}}.Start(t)
 	ring.Go()
-	time.Sleep(300 * time.Millisecond)
-	syscall.Kill(int(c.PID()), syscall.SIGURG)
-	time.Sleep(2 * time.Second)
-	doc := coarseDocument(t, runIt(t, "--via", "taskstats", "--for", "2s", "--json"))
+	time.Sleep(2300 * time.Millisecond)
+	doc := coarseDocument(t, runIt(t, "--via", "taskstats", "--max-cost", "0", "--for", "2s", "--json"))
 	p := progressOf(doc, c.PID())
 	if p == nil {
 		t.Fatalf("the stuck process is not among the waits in progress: %+v", doc.InProgress)
@@ -151,7 +145,7 @@ func TestCoarseIsMarkedInText(t *testing.T) {
 	c := lab.Workload{Name: "direct_read", Args: []string{device.Path, "1000"}}.Start(t, func(cmd *exec.Cmd) { lab.InCgroup(cmd, cgroup) })
 	c.Go()
 	time.Sleep(300 * time.Millisecond)
-	r := runIt(t, "--via", "taskstats", "--for", "1500ms", "--pid", number(c.PID()))
+	r := runIt(t, "--via", "taskstats", "--max-cost", "0", "--for", "1500ms", "--pid", number(c.PID()))
 	c.Kill()
 	row := ""
 	for line := range strings.Lines(r.out) {

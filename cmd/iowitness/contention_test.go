@@ -67,7 +67,7 @@ func TestWritebackThrottling(t *testing.T) {
 	reader.Go()
 	defer reader.Kill()
 	writer := lab.Workload{Name: "sync", Args: []string{dir, "1000"}}.Start(t)
-	doc := while(t, writer, "--for", "3s", "--by", "cause,device")
+	doc := while(t, writer, "--for", "3s", "--by", "cause,device", "--max-cost", "0")
 	writer.Kill()
 	sum := totals(doc, func(w waitDoc) bool { return w.Device == d.Name || w.Device == "" })
 	if sum["qos_throttle"] == 0 {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -45,12 +44,7 @@ func progressOf(doc document, pid uint32) *progressDoc {
 // answers; the wait began before the tool did, and no iowait is charged for it.
 func TestAStuckThreadIsShownWhileItIsStuck(t *testing.T) {
 	lab.NeedRoot(t)
-	dir := lab.SilentFUSE(t)
-	c := lab.Workload{Name: "stat", Args: []string{filepath.Join(dir, "x")}}.Start(t)
-	c.Go()
-	time.Sleep(300 * time.Millisecond)
-	// An interrupted FUSE request waits on without taking signals: state D.
-	syscall.Kill(int(c.PID()), syscall.SIGURG)
+	c := lab.StuckStat(t)
 	time.Sleep(time.Second)
 	doc := while(t, c, "--for", "1500ms")
 	p := progressOf(doc, c.PID())

@@ -68,7 +68,7 @@ type watchCmd struct {
 	Slow        time.Duration `help:"Take the stack of each wait this long." default:"1ms"`
 	Sample      uint32        `type:"ratio" help:"Of the shorter waits, take one stack in this many; default 1/64, of a command's 1/16." placeholder:"1/64"`
 	Buffer      uint32        `type:"buffer" help:"KiB of the ring between kernel and program, a power of two." default:"2048"`
-	Polls       uint32        `help:"Polls of /proc a second, where no probe may be used (taskstats)." default:"20"`
+	Polls       uint32        `help:"Polls of /proc a second, where no probe may be used (taskstats); fewer where they would cost more than a fifth of --max-cost." default:"20"`
 	Btf         string        `help:"File with the kernel's BTF, where the kernel does not offer it." placeholder:"FILE"`
 	IncludeSelf bool          `help:"Also show iowitness's own waits."`
 

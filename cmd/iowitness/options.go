@@ -25,7 +25,8 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 	o = probe.Options{
 		Slow: c.Slow, Min: c.Min, SampleEvery: c.Sample, RingBytes: c.Buffer << 10,
 		PIDs: c.Pid, Comm: c.Comm, IncludeSelf: c.IncludeSelf,
-		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Module: c.Module, Polls: c.Polls,
+		Silence: defaultSilent, Functions: c.Functions, FDArguments: kernel.FDArguments(), BTF: c.Btf, Via: c.via, Module: c.Module,
+		Polls: c.Polls, PollBudget: pollBudget(c.MaxCost),
 	}
 	notes = cutName(c.Comm)
 	if o.Cgroup, err = findCgroup("/", c.Cgroup); err != nil {
@@ -44,6 +45,15 @@ func (c *watchCmd) probeOptions() (o probe.Options, scope string, notes []string
 		scopes = append(scopes, fmt.Sprintf("waits of at least %v", c.Min))
 	}
 	return o, strings.Join(scopes, ", "), notes, nil
+}
+
+// pollBudget is what of a budget polls may cost, in percent of one CPU: most is left for what is made of them,
+// so that there are fewer of them before the guard sheds detail.
+func pollBudget(maxCost float64) float64 {
+	if maxCost == 0 {
+		return 100 // no limit: one thread makes them
+	}
+	return maxCost / 5
 }
 
 // cutName says that a name is longer than those of threads, if it is.
