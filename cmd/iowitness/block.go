@@ -35,7 +35,7 @@ type blockCmd struct {
 	Comm     string        `help:"Only requests for threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only requests charged to this cgroup or one below." placeholder:"PATH"`
 	Op       []string      `help:"Only these operations: read, write, flush, discard, other." placeholder:"OP"`
-	Min      time.Duration `aliases:"min-latency" help:"Only requests that took at least this long." placeholder:"1ms"`
+	Min      time.Duration `aliases:"slower,min-latency" help:"Only requests that took at least this long; also --slower." placeholder:"1ms"`
 	MinBytes uint64        `type:"size" help:"Only requests of at least so many bytes." placeholder:"4K"`
 	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." default:"all" placeholder:"LAYER"`
 
