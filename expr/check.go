@@ -186,7 +186,7 @@ func (c *checker) named(s *syntax) (operand, bool, *Error) {
 		}
 	}
 	out := c.wrong(s.at, "%s is no argument%s", s.text, c.ofFunction())
-	out.Near = spelling.Sort(s.text, names)
+	out.Near = followed(spelling.Near(s.text, names), c.arguments())
 	return operand{}, true, out
 }
 

@@ -85,6 +85,22 @@ func TestWrongFieldListsTheStruct(t *testing.T) {
 	}
 }
 
+// TestAWrongNameListsTheArguments: those of the function in their order, behind what is near.
+func TestAWrongNameListsTheArguments(t *testing.T) {
+	for text, want := range map[string]string{
+		"nosuch > 1":     "p size flags s void_p per uid seventh tiny big late ret latency pid tid cpu comm",
+		"sise > 1":       "size p flags s void_p per uid seventh tiny big late ret latency pid tid cpu comm",
+		"tru == 1":       "true p size flags s void_p per uid seventh tiny big late ret latency pid tid cpu comm",
+		"arg.nosuch > 1": "p size flags s void_p per uid seventh tiny big late",
+	} {
+		_, err := mistaken().Filter(text)
+		var wrong *Error
+		if !errors.As(err, &wrong) || strings.Join(wrong.Near, " ") != want {
+			t.Errorf("%s: %+v", text, wrong)
+		}
+	}
+}
+
 // FuzzFilter: whatever is written, there is no panic, and an error has its
 // place within the text. What is accepted compiles, or is told to be too much.
 func FuzzFilter(f *testing.F) {

@@ -16,6 +16,9 @@ import (
 // arguments of that name, which arg.NAME still reaches.
 var builtins = []string{"ret", "latency", "pid", "tid", "cpu", "comm", "NULL", "true", "false"}
 
+// literals are those of them that are values.
+var literals = []string{"NULL", "true", "false"}
+
 // registers is how many arguments come in registers.
 const registers = 6
 
@@ -133,13 +136,30 @@ func (c *checker) enumerated(s *syntax) (operand, *Error) {
 		return operand{}, c.wrong(s.at, "%s has another value in another enum; write the number", s.text)
 	}
 	out := c.wrong(s.at, "%s is no argument%s, built-in name, errno or constant", s.text, c.ofFunction())
-	out.Near = spelling.Sort(s.text, append(c.known(), c.nearConstants(s.text)...))
+	out.Near = c.meant(s.text)
 	return operand{}, out
 }
 
-// known are the names that mean something here, without constants.
-func (c *checker) known() []string {
-	out := slices.Clone(builtins)
+// meant are the names that may stand for one that means nothing: those that are near, then the
+// arguments as the function has them, then what means the same in every function.
+func (c *checker) meant(name string) []string {
+	known := append(c.arguments(), builtins...)
+	near := append(spelling.Near(name, known), spelling.Sort(name, c.nearConstants(name))...)
+	return followed(near, slices.DeleteFunc(known, func(each string) bool { return slices.Contains(literals, each) }))
+}
+
+// followed are names, and behind them those of others that are not among them.
+func followed(names, others []string) []string {
+	for _, each := range others {
+		if !slices.Contains(names, each) {
+			names = append(names, each)
+		}
+	}
+	return names
+}
+
+// arguments are those that have a name, or else the registers in which they come.
+func (c *checker) arguments() (out []string) {
 	if c.proto() == nil {
 		for i := range registers {
 			out = append(out, fmt.Sprintf("arg%d", i+1))

@@ -119,7 +119,7 @@ func (c *CallTargets) Find(patterns []string) (targets []*CallTarget, denied int
 	parsed := make([]kernel.FunctionPattern, len(patterns))
 	for i, text := range patterns {
 		if parsed[i], err = kernel.ParseFunctionPattern(text); err != nil {
-			return nil, 0, fmt.Errorf("%w: %w", ErrNoFunction, err)
+			return nil, 0, noFunction{err}
 		}
 		if why := tooWide(parsed[i]); why != "" {
 			return nil, 0, fmt.Errorf("%q %w: %s", text, ErrNoFunction, why)
@@ -232,23 +232,6 @@ func (c *CallTargets) describe(t *CallTarget) {
 	if t.Types.TypeByName(t.Name, &f) == nil {
 		t.Func = f
 	}
-}
-
-func (c *CallTargets) missing(p kernel.FunctionPattern) error {
-	if !p.Exact() {
-		return fmt.Errorf("no function is called %q here: %w", p.Text, ErrNoFunction)
-	}
-	why := "this kernel has no such function, or the compiler has inlined it"
-	if c.types != nil {
-		var f *btf.Func
-		if c.types.TypeByName(p.Glob, &f) == nil {
-			why = "its source has it, but the compiler has inlined it everywhere, or it is freed after boot"
-		}
-	}
-	if near := kernel.NearFunctions(c.root, p.Glob, 6); len(near) > 0 {
-		why += " (near: " + strings.Join(near, ", ") + ")"
-	}
-	return fmt.Errorf("%s %w: %s", p.Text, ErrNoFunction, why)
 }
 
 // collectionOptions share the kernel's types between loads.

@@ -4,7 +4,6 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -40,7 +39,7 @@ func List(root string, o ListOptions) (*diagnosis.Catalog, error) {
 	for _, text := range o.Patterns {
 		p, err := kernel.ParseFunctionPattern(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNoFunction, err)
+			return nil, noFunction{err}
 		}
 		c.patterns = append(c.patterns, p)
 	}
@@ -58,7 +57,8 @@ type catalog struct {
 	traceable kernel.Listing
 	tracefs   *tracefs.FS // nil: it cannot be read, for the reason below
 	noTracefs error
-	met       map[string]bool // patterns that mean something
+	met       map[string]bool     // patterns that mean something
+	points    map[string][]string // tracepoints by their group; "": that is not known
 }
 
 func (c *catalog) fill() error {
@@ -84,6 +84,7 @@ func (c *catalog) fill() error {
 	if err := c.missed(); err != nil {
 		return err
 	}
+	c.noteBuiltIn(functions)
 	if len(functions) == 0 {
 		return nil
 	}
@@ -99,11 +100,7 @@ func (c *catalog) fill() error {
 // missed says which pattern means nothing.
 func (c *catalog) missed() error {
 	for _, p := range c.patterns {
-		switch {
-		case c.met[p.Text]:
-		case c.options.Tracepoints:
-			return fmt.Errorf("no tracepoint is called %q here: %w", p.Text, ErrNoFunction)
-		default:
+		if !c.met[p.Text] {
 			return c.missing(p)
 		}
 	}

@@ -34,11 +34,13 @@ func (c *catalog) listTracepoints() error {
 		}
 		c.out.Notes = append(c.out.Notes, "groups and records of tracepoints are not known ("+why+"): a group is taken for what the name begins with, as block_ is of block")
 	}
+	c.points = map[string][]string{}
 	for _, t := range found {
+		c.points[t.Group] = append(c.points[t.Group], t.Name)
 		if !c.wantsTracepoint(t, known) {
 			continue
 		}
-		if len(c.patterns) > 0 {
+		if len(c.patterns) > 0 || c.options.Fields {
 			c.describeTracepoint(&t, modules)
 		}
 		c.out.Tracepoints = append(c.out.Tracepoints, t)

@@ -62,7 +62,8 @@ type Loss struct {
 
 // Cost is what iowitness itself used.
 type Cost struct {
-	CPUPercent float64 // user and system time of its own process, percent of one core
+	CPUPercent float64       // user and system time of its own process, percent of one core
+	Wall       time.Duration // of which it is the percent; 0: not known
 	// The probes' run time in the kernel is measured only now and then, because
 	// the meter itself costs: these are of the last measured stretch.
 	ProbeNS    uint64

@@ -32,6 +32,7 @@ func (s *systemSums) into(iv *Interval) {
 	iv.System.PressureSome, iv.System.PressureKnown = average(s.some, s.pressureWall)
 	iv.System.PressureFull, _ = average(s.full, s.pressureWall)
 	iv.Cost.CPUPercent, _ = average(s.cpu, s.wall)
+	iv.Cost.Wall = s.wall
 }
 
 func average(sum float64, wall time.Duration) (float64, bool) {

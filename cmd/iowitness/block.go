@@ -35,7 +35,7 @@ type blockCmd struct {
 	Comm     string        `help:"Only requests for threads of this name." placeholder:"NAME"`
 	Cgroup   string        `help:"Only requests charged to this cgroup or one below." placeholder:"PATH"`
 	Op       []string      `help:"Only these operations: read, write, flush, discard, other." placeholder:"OP"`
-	Min      time.Duration `aliases:"min-latency" help:"Only requests that took at least this long." placeholder:"1ms"`
+	Min      time.Duration `aliases:"slower,min-latency" help:"Only requests that took at least this long; also --slower." placeholder:"1ms"`
 	MinBytes uint64        `type:"size" help:"Only requests of at least so many bytes." placeholder:"4K"`
 	Layer    string        `help:"Requests of devices (rq), bios on stacked devices (bio), or both (all)." default:"all" placeholder:"LAYER"`
 
@@ -183,30 +183,27 @@ func (c *blockCmd) wantsAll(o *event.IO, names request.Names) bool {
 
 // requestLines is a list of requests in one of its forms.
 type requestLines interface {
+	Header() error
 	Write(o *event.IO) error
 	Flush() error
 }
 
-// unbuffered is a list that keeps nothing back.
+// unbuffered is a list that keeps nothing back, and has no head.
 type unbuffered struct{ *json.Lines }
 
-func (unbuffered) Flush() error { return nil }
+func (unbuffered) Header() error { return nil }
+func (unbuffered) Flush() error  { return nil }
 
-// newLines begins a list of requests.
+// newLines is a list of requests, of which not even the head is written yet.
 func (c *blockCmd) newLines(out *os.File, names request.Names, clock request.Clock) (requestLines, error) {
 	switch {
 	case c.Csv:
-		l := csv.NewLines(out, names, clock)
-		return l, l.Header()
+		return csv.NewLines(out, names, clock), nil
 	case c.Json:
 		return unbuffered{json.NewLines(out, names, clock)}, nil
 	}
 	terminal := text.Inspect(out, os.Getenv)
-	l, err := text.NewLines(out, names, clock, text.LineOptions{Options: terminal.Apply(text.Options{Columns: c.Columns}), All: c.Wide})
-	if err != nil {
-		return nil, err
-	}
-	return l, l.Header()
+	return text.NewLines(out, names, clock, text.LineOptions{Options: terminal.Apply(text.Options{Columns: c.Columns}), All: c.Wide})
 }
 
 // writeSummary writes a summary in the form that is asked for.

@@ -59,17 +59,34 @@ func (c *blockCmd) runImport(s *streams) error {
 		return usageError{err}
 	}
 	var failed error
+	begun := false
+	begin := func() error {
+		if begun {
+			return nil
+		}
+		begun = true
+		return lines.Header()
+	}
 	counts, damage := reader.Read(func(o *event.IO) {
 		if failed == nil && c.wantsAll(o, names) {
-			failed = lines.Write(o)
+			if failed = begin(); failed == nil {
+				failed = lines.Write(o)
+			}
 		}
 	})
+	if isForeign(&counts, damage) {
+		return damage
+	}
 	if failed == nil {
-		failed = lines.Flush()
+		failed = errors.Join(begin(), lines.Flush())
 	}
 	fmt.Fprintf(s.err, "iowitness: %s\n", strings.Join(importFoot(&counts), "; "))
 	return errors.Join(reporting(failed), damage)
 }
+
+// isForeign says that what was read is no recording, or one that is damaged before its first event: there is
+// nothing to tell but that.
+func isForeign(c *blktrace.Counts, damage error) bool { return damage != nil && c.Events == 0 }
 
 // input is standard input, which ends when the run is asked to: who writes there may never say anything again.
 func (c *blockCmd) input(s *streams, end *ending) io.Reader {
@@ -103,6 +120,9 @@ func (c *blockCmd) importSummary(s *streams, out *os.File, reader *blktrace.Read
 			victim.Add(o)
 		}
 	})
+	if isForeign(&counts, damage) {
+		return damage
+	}
 	o := request.Options{
 		Version: version(), Source: reader.Format() + " " + *c.Import, Wall: time.Duration(max(last, first) - first), Top: c.Top,
 		Losses: request.Losses{

@@ -74,6 +74,22 @@ func TestACutRecordingIsToldUpToTheCut(t *testing.T) {
 	}
 }
 
+// TestAForeignFileIsRefusedBeforeAnythingIsTold, in one sentence.
+func TestAForeignFileIsRefusedBeforeAnythingIsTold(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, says := range map[string]string{"../../README.md": "none of its", empty: "", binary: "", filepath.Dir(empty): ""} {
+		for _, form := range [][]string{nil, {"--csv"}, {"--json"}, {"--summary"}, {"--summary", "--json"}} {
+			r := runIt(t, append([]string{"block", "--import", file}, form...)...)
+			if r.status != exitError || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, file) || !strings.Contains(r.err, says) {
+				t.Errorf("%s %v: %+v", file, form, r)
+			}
+		}
+	}
+}
+
 // TestEachVerbGivesItsSchema, and not another's.
 func TestEachVerbGivesItsSchema(t *testing.T) {
 	for args, title := range map[string]string{

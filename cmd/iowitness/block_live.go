@@ -96,6 +96,8 @@ func (r *requestSession) run(s *streams, end *ending) error {
 		}
 	} else if r.lines, err = c.newLines(r.out, r.names, clock); err != nil {
 		return usageError{err}
+	} else if err := r.lines.Header(); err != nil {
+		return reporting(err)
 	}
 	if err := r.witness.Start(); err != nil {
 		return err

@@ -47,7 +47,7 @@ type watchCmd struct {
 	Cgroup string        `help:"Only threads in this cgroup or below." placeholder:"PATH"`
 	User   []string      `help:"Only processes of these users." placeholder:"NAME"`
 	Cause  []string      `help:"Only waits of these causes; see: iowitness causes." placeholder:"ID"`
-	Min    time.Duration `help:"Leave out waits that are shorter." placeholder:"1ms"`
+	Min    time.Duration `aliases:"slower" help:"Leave out waits that are shorter; also --slower." placeholder:"1ms"`
 	Top    *int          `type:"rows" help:"Show this many rows (0: all)." placeholder:"N"`
 
 	Stacks    bool     `help:"Show the kernel stacks behind each row."`

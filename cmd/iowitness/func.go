@@ -21,7 +21,7 @@ import (
 // callFlags are what the verbs that witness functions share.
 type callFlags struct {
 	Where    string        `help:"Only calls for which this is true, such as 'size > 4K && comm == \"dd\"'; see docs/EXPRESSIONS.md." placeholder:"EXPRESSION"`
-	Slower   time.Duration `help:"Print single calls that took at least this long; to print each, see --print." placeholder:"10ms"`
+	Slower   time.Duration `aliases:"min" help:"Print single calls that took at least this long; also --min. To print each, see --print." placeholder:"10ms"`
 	Print    []string      `help:"Print single calls with these fields; default: all arguments. May be given more than once." placeholder:"FIELD" sep:"none"`
 	Stacks   bool          `help:"Print the stack of each single call." negatable:""`
 	MaxRate  uint32        `type:"count" help:"Single calls printed in a second, for each CPU; those beyond it are counted." default:"1000" placeholder:"20K"`

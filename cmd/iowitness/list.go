@@ -20,7 +20,7 @@ type listCmd struct {
 	Patterns []string `arg:"" optional:"" help:"Functions by name or pattern; 'ext4:*' are the functions of a module and the tracepoints of a group."`
 
 	Tracepoints bool     `help:"Patterns are of tracepoints alone; without any, all are listed."`
-	Fields      bool     `aliases:"struct" help:"Show the fields of the structs that the functions get and return, as --where takes them."`
+	Fields      bool     `aliases:"struct" help:"Show the fields of the structs that the functions get and return, as --where takes them; of tracepoints those of their records."`
 	Of          []string `help:"Show the fields of this instead, such as 'file->f_path.dentry'." placeholder:"EXPRESSION" sep:"none"`
 	Json        bool     `help:"Print a JSON document." xor:"form"`
 	Schema      bool     `help:"Print the JSON schema of the document, and look at nothing." xor:"form"`
@@ -31,12 +31,12 @@ type listCmd struct {
 
 // Validate checks what the flags' types cannot say.
 func (c *listCmd) Validate() error {
-	switch wantsFields := c.Fields || len(c.Of) > 0; {
+	switch {
 	case c.Schema || c.Markdown:
 		return nil
-	case wantsFields && c.Tracepoints:
-		return errors.New("--fields and --of are of functions; tracepoints are listed with their fields anyway")
-	case wantsFields && len(c.Patterns) == 0:
+	case len(c.Of) > 0 && c.Tracepoints:
+		return errors.New("--of is of functions' arguments; tracepoints are listed with their fields")
+	case (c.Fields && !c.Tracepoints || len(c.Of) > 0) && len(c.Patterns) == 0:
 		return errors.New("--fields and --of: name the function, such as vfs_read")
 	}
 	return nil

@@ -17,14 +17,34 @@ func TestListSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{[]string{"--fields"}, "name the function"},
-		{[]string{"--fields", "--tracepoints"}, "fields anyway"},
+		{[]string{"--of", "file", "--tracepoints", "sched:*"}, "of functions' arguments"},
 		{[]string{"vfs_raed"}, "vfs_read"},
-		{[]string{"no_such:*"}, "no function"},
+		{[]string{"no_such:*"}, "there is no module and no group of tracepoints that is called no_such"},
+		{[]string{"no_such_*"}, "no function here is called no_such_*"},
+		{[]string{"vfs_read", "no/such"}, "\"no/such\" is no name or pattern"},
+		{[]string{"--tracepoints", "no_such:*"}, "no group of tracepoints that is called no_such"},
+		{[]string{"--tracepoints", "sched_swich"}, "no tracepoint is called sched_swich (near: sched_switch)"},
 	} {
 		runIt(t, append([]string{"list"}, c.args...)...).expect(t, exitUsage, c.want)
 	}
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err == nil {
 		runIt(t, "list", "vfs_read", "--of", "file->f_pasition").expect(t, exitUsage, "f_pos")
+	}
+}
+
+// TestListTellsTracepointsWithTheirFields, and says where a group is no module.
+func TestListTellsTracepointsWithTheirFields(t *testing.T) {
+	lab.NeedRoot(t)
+	for _, args := range [][]string{{"sched:sched_sw*"}, {"--tracepoints", "--fields", "sched:sched_sw*"}, {"--tracepoints", "--fields"}} {
+		r := runIt(t, append([]string{"list"}, args...)...)
+		if r.status != exitOK || !strings.Contains(r.out, "sched:sched_switch(") || !strings.Contains(r.out, "prev_pid") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	runIt(t, "list", "sched:sched_swich").expect(t, exitUsage, "no tracepoint of the group sched is called sched_swich (near: sched_switch)")
+	runIt(t, "list", "sched:sched_clock").expect(t, exitUsage, "no module of that name is loaded: functions of the kernel itself go by their names, such as 'sched_clock'")
+	if r := runIt(t, "list", "sched:*"); !strings.Contains(r.out, "such as 'sched_*'") {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -118,7 +118,7 @@ func (c *cpuCmd) Run(s *streams) error {
 // offcpuCmd tells time off the CPU.
 type offcpuCmd struct {
 	profileFlags
-	Slower        time.Duration `help:"Leave out times that are shorter. Their stacks need not be taken, which saves most of the cost." placeholder:"1ms"`
+	Slower        time.Duration `aliases:"min" help:"Leave out times that are shorter; also --min. Their stacks need not be taken, which saves most of the cost." placeholder:"1ms"`
 	State         []string      `help:"Only threads that left their CPU so: sleeping (can be interrupted), blocked (cannot), stopped, idle, preempted." placeholder:"STATE"`
 	KernelThreads bool          `help:"Also kernel threads that sleep for want of work."`
 	KernelOnly    bool          `help:"Take no stacks of programs."`
@@ -154,7 +154,7 @@ func (c *offcpuCmd) Run(s *streams) error {
 // runqCmd tells waits for a CPU.
 type runqCmd struct {
 	profileFlags
-	Slower time.Duration `help:"Tell waits this long one by one, with what ran meanwhile." default:"10ms"`
+	Slower time.Duration `aliases:"min" help:"Tell waits this long one by one, with what ran meanwhile; also --min." default:"10ms"`
 	Via    string        `help:"Witness only by this means: tp_btf, raw_tp or tp." placeholder:"MEANS"`
 
 	via probe.Means

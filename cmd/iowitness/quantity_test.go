@@ -94,6 +94,49 @@ func TestNoDurationMayBe0(t *testing.T) {
 	}
 }
 
+// TestMinAndSlowerAreOneFlag, in each verb that has it.
+func TestMinAndSlowerAreOneFlag(t *testing.T) {
+	parse := func(args ...string) *cli {
+		var flags cli
+		parser, err := kong.New(&flags, kongOptions(streams{nil, os.Stdout, os.Stderr})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parser.Parse(args); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		return &flags
+	}
+	verbs := map[string]func(*cli) time.Duration{
+		"watch":          func(c *cli) time.Duration { return c.Watch.Min },
+		"block":          func(c *cli) time.Duration { return c.Block.Min },
+		"func vfs_read":  func(c *cli) time.Duration { return c.Func.Slower },
+		"calls vfs_read": func(c *cli) time.Duration { return c.Calls.Slower },
+		"offcpu":         func(c *cli) time.Duration { return c.Offcpu.Slower },
+		"runq":           func(c *cli) time.Duration { return c.Runq.Slower },
+	}
+	for verb, value := range verbs {
+		for _, flag := range []string{"--min", "--slower"} {
+			if got := value(parse(append(strings.Fields(verb), flag, "7ms")...)); got != 7*time.Millisecond {
+				t.Errorf("%s %s 7ms is %v", verb, flag, got)
+			}
+		}
+	}
+	parser, err := kong.New(new(cli), kongOptions(streams{nil, os.Stdout, os.Stderr})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leaf := range parser.Model.Leaves(false) {
+		for _, flag := range leaf.Flags {
+			_, tried := verbs[leaf.Name]
+			_, triedWith := verbs[leaf.Name+" vfs_read"]
+			if has := flag.Name == "min" || flag.Name == "slower"; has && !tried && !triedWith {
+				t.Errorf("%s has --%s", leaf.Name, flag.Name)
+			}
+		}
+	}
+}
+
 // TestBadQuantitiesGetOneSentence that names the flag, whatever the verb.
 func TestBadQuantitiesGetOneSentence(t *testing.T) {
 	type bad struct{ value, says string }

@@ -41,7 +41,7 @@ func (s *system) interval(wall time.Duration) (snapshot.System, snapshot.Cost) {
 	var cost snapshot.Cost
 	if own, err := kernel.ReadSelfCost(s.root); err == nil {
 		if wall > 0 {
-			cost.CPUPercent = 100 * float64(own.CPU-s.cost.CPU) / float64(wall)
+			cost.CPUPercent, cost.Wall = 100*float64(own.CPU-s.cost.CPU)/float64(wall), wall
 		}
 		cost.RSSBytes = uint64(own.RSS)
 		s.cost = own

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/iowitness/iowitness/snapshot"
 )
@@ -85,16 +86,28 @@ func sampledWords(s *snapshot.Snapshot) []string {
 	return []string{words}
 }
 
+// leastShare is how long a share of a CPU must have been taken to be told as one: what begins and ends a
+// run would make of a short one most of a CPU.
+const leastShare = time.Second
+
+// cpuShare is percent of a CPU over some time (0: not known), or the CPU's time where that is short.
+func cpuShare(percent float64, wall time.Duration) string {
+	if wall == 0 || wall >= leastShare {
+		return Percent(percent) + "% of a CPU"
+	}
+	return Duration(uint64(percent/100*float64(wall))) + " of CPU time"
+}
+
 func costLine(s *snapshot.Snapshot) string {
 	c := &s.Cost
-	text := fmt.Sprintf("cost: %s%% of a CPU, %s", Percent(c.CPUPercent), Bytes(c.RSSBytes))
+	text := fmt.Sprintf("cost: %s, %s", cpuShare(c.CPUPercent, c.Wall), Bytes(c.RSSBytes))
 	if s.Estimated {
 		return text // there are no probes
 	}
 	if c.ProbeWall <= 0 {
 		return text + ", probes not measured"
 	}
-	text += fmt.Sprintf(", probes %s%% of a CPU", Percent(100*float64(c.ProbeNS)/float64(c.ProbeWall)))
+	text += ", probes " + cpuShare(100*float64(c.ProbeNS)/float64(c.ProbeWall), c.Wall)
 	if c.ProbeRuns > 0 {
 		text += fmt.Sprintf(" (%s a run)", Duration(c.ProbeNS/c.ProbeRuns))
 	}
