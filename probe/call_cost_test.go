@@ -48,9 +48,7 @@ const batches, warmUp = 9, 3
 // TestACallCosts what the table in docs/CALLCOST.md says: the time that a call of a cheap
 // function takes with a means less the time without, in batches of one size.
 func TestACallCosts(t *testing.T) {
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	calls, rounds := 20000, 3
 	if testing.Short() {
 		calls, rounds = 2000, 1 // programs that compile first take long to start

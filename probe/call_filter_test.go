@@ -11,16 +11,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/iowitness/iowitness/lab"
 )
 
 // TestCallsThatAFilterLeavesOut: of two calls one within the other a filter takes the outer one, the
 // inner one, or both of some reads. Those are all counted, none is missed, and each returns what it was asked for.
 func TestCallsThatAFilterLeavesOut(t *testing.T) {
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	const threads = 4
 	reads := 10000
 	if testing.Short() {
@@ -52,39 +48,16 @@ func TestCallsThatAFilterLeavesOut(t *testing.T) {
 				{short + " && " + on(one), shorts},
 				{"arg1 == 0", 0},
 			} {
-				find, targets := compiled(t, "ovl_read_iter", c.where+" && ((struct iov_iter *)arg2)->count == (int)ret")
-				if via == Fexit && targets[0].Func == nil {
-					t.Skip("this kernel has no types of its modules")
-				}
-				w := openTargets(t, find, targets, CallOptions{Via: via, Sums: true})
-				startCalls(t, w)
-				var all sync.WaitGroup
-				for i := range threads {
-					all.Go(func() { wander(t, file, reads, uint64(i)) })
-				}
-				all.Wait()
-				if err := w.Pause(); err != nil {
-					t.Fatal(err)
-				}
-				b := balance(t, w)
-				expected := []string{}
-				if via == Fexit { // a preemptible kernel leaves out some runs, and says how many
-					expected = []string{"missed_run", "missed_return", "frames"}
-				}
-				losses := callLosses(t, w, expected...)
-				skipped := losses["missed_run"] + losses["frames"]
+				seen := witnessWandering(t, via, file, c.where+" && ((struct iov_iter *)arg2)->count == (int)ret", threads, reads)
 				var counted uint64
-				for _, sum := range callSums(t, w) {
+				for _, sum := range seen.sums {
 					counted += sum.Count
 				}
-				want := uint64(c.calls)
-				if counted > want || counted+skipped < want || b.Entries > want || b.Returns > want || b.Missed > skipped || b.Unwanted > 0 {
-					t.Errorf("%s: %d calls counted of %d, %d runs skipped: %+v", c.where, counted, want, skipped, b)
+				b, want := seen.CallBalance, uint64(c.calls)
+				if counted > want || counted+seen.skipped < want || b.Entries > want || b.Returns > want || b.Missed > seen.skipped || b.Unwanted > 0 {
+					t.Errorf("%s: %d calls counted of %d, %d runs skipped: %+v", c.where, counted, want, seen.skipped, b)
 				}
 				t.Logf("%s: %d, %+v", c.where, counted, b)
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
 			}
 		})
 	}
@@ -122,9 +95,7 @@ func readOfPipes(t *testing.T) string {
 // first, whose return is often not seen, as the pool of return probes is too small. The return of the
 // second is not taken for it.
 func TestACallThatIsLeftOutTakesNoOther(t *testing.T) {
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	const threads, rounds, long, short = 32, 10, 100, 50
 	find, targets := compiled(t, readOfPipes(t), fmt.Sprintf("((struct iov_iter *)arg2)->count == %d && (int)ret == %d", long, short))
 	// The kernel's count of returns that it missed is of all processes.

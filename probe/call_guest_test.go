@@ -16,6 +16,14 @@ import (
 	"github.com/iowitness/iowitness/lab"
 )
 
+// needProbes skips where functions may not be probed.
+func needProbes(t *testing.T) {
+	t.Helper()
+	if !lab.Guest() {
+		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
+	}
+}
+
 // openCalls witnesses functions in this process, or skips where this kernel has no such means.
 func openCalls(t *testing.T, o CallOptions, patterns ...string) *Calls {
 	t.Helper()

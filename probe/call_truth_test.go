@@ -16,7 +16,6 @@ import (
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/expr"
-	"github.com/iowitness/iowitness/lab"
 )
 
 // compiled finds one function and gives it a filter and fields.
@@ -85,9 +84,7 @@ func overlaid(t *testing.T) string {
 // TestNoCallIsTakenForAnother: calls within calls of the same function, by many threads
 // that wander between CPUs. Each returns what it was asked for, which no other was.
 func TestNoCallIsTakenForAnother(t *testing.T) {
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	const threads = 16
 	reads := 31250 // two calls each: 1,000,000
 	if testing.Short() {
@@ -95,40 +92,57 @@ func TestNoCallIsTakenForAnother(t *testing.T) {
 	}
 	for _, via := range []Means{Fexit, Kretprobe} {
 		t.Run(string(via), func(t *testing.T) {
-			file := overlaid(t)
-			find, targets := compiled(t, "ovl_read_iter", "((struct iov_iter *)arg2)->count != (int)ret")
-			if via == Fexit && targets[0].Func == nil {
-				t.Skip("this kernel has no types of its modules")
-			}
-			w := openTargets(t, find, targets, CallOptions{Via: via, Sums: true})
-			startCalls(t, w)
-			var all sync.WaitGroup
-			for i := range threads {
-				all.Go(func() { wander(t, file, reads, uint64(i)) })
-			}
-			all.Wait()
-			if err := w.Pause(); err != nil {
-				t.Fatal(err)
-			}
-			b := balance(t, w)
-			expected := []string{}
-			if via == Fexit { // a preemptible kernel leaves out some runs, and says how many
-				expected = []string{"missed_run", "missed_return", "frames"}
-			}
-			losses := callLosses(t, w, expected...)
-			skipped := losses["missed_run"] + losses["frames"] // 7.x refuses storage where a thread was preempted while it got some
-			for key, sum := range callSums(t, w) {
-				if sum.Count > skipped { // where nothing is left out, none
+			seen := witnessWandering(t, via, overlaid(t), "((struct iov_iter *)arg2)->count != (int)ret", threads, reads)
+			for key, sum := range seen.sums {
+				if sum.Count > seen.skipped { // where nothing is left out, none
 					t.Errorf("%d calls returned what another was asked for: %+v", sum.Count, key)
 				}
-				b.Unwanted += sum.Count
+				seen.Unwanted += sum.Count
 			}
-			if want := uint64(2 * threads * reads); b.Unwanted != b.Returns || b.Returns+skipped < want || b.Returns > want || b.Missed > skipped {
-				t.Errorf("%d calls, %d runs skipped: %+v", want, skipped, b)
+			want := uint64(2 * threads * reads)
+			if seen.Unwanted != seen.Returns || seen.Returns+seen.skipped < want || seen.Returns > want || seen.Missed > seen.skipped {
+				t.Errorf("%d calls, %d runs skipped: %+v", want, seen.skipped, seen.CallBalance)
 			}
-			t.Logf("%+v", b)
+			t.Logf("%+v", seen.CallBalance)
 		})
 	}
+}
+
+// wandering is what was seen of reads by threads that wander.
+type wandering struct {
+	CallBalance
+	sums    map[event.CallKey]*event.CallSum
+	skipped uint64 // runs that the kernel says it left out
+}
+
+// witnessWandering has threads read a file of overlaid, and witnesses those calls that a filter takes.
+func witnessWandering(t *testing.T, via Means, file, where string, threads, reads int) wandering {
+	t.Helper()
+	find, targets := compiled(t, "ovl_read_iter", where)
+	if via == Fexit && targets[0].Func == nil {
+		t.Skip("this kernel has no types of its modules")
+	}
+	w := openTargets(t, find, targets, CallOptions{Via: via, Sums: true})
+	startCalls(t, w)
+	var all sync.WaitGroup
+	for i := range threads {
+		all.Go(func() { wander(t, file, reads, uint64(i)) })
+	}
+	all.Wait()
+	if err := w.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	expected := []string{}
+	if via == Fexit { // a preemptible kernel leaves out some runs, and says how many
+		expected = []string{"missed_run", "missed_return", "frames"}
+	}
+	losses := callLosses(t, w, expected...)
+	// 7.x refuses storage where a thread was preempted while it got some: frames.
+	seen := wandering{balance(t, w), callSums(t, w), losses["missed_run"] + losses["frames"]}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return seen
 }
 
 func balance(t *testing.T, w *Calls) CallBalance {
@@ -182,9 +196,7 @@ func allCPUs() *unix.CPUSet {
 
 // TestACallTakesTheTimeItsCallerSees: sleeps of known length, by the sleeper's own clock.
 func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	const sleeps, length = 10, 200 * time.Millisecond
 	for _, via := range callMeans {
 		t.Run(string(via), func(t *testing.T) {
@@ -236,9 +248,7 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 
 // TestMissedReturnsOfCallsAreShown: sleepers for whom the pool of return probes is too small.
 func TestMissedReturnsOfCallsAreShown(t *testing.T) {
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	const threads, sleeps = 32, 6
 	// The kernel's count is of all processes.
 	w := openCalls(t, CallOptions{Via: Kretprobe, Sums: true, MaxActive: 8, PIDs: []uint32{}}, "hrtimer_nanosleep")

@@ -17,7 +17,6 @@ import (
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/expr"
 	"github.com/iowitness/iowitness/kernel"
-	"github.com/iowitness/iowitness/lab"
 	"github.com/iowitness/iowitness/tracefs"
 )
 
@@ -31,9 +30,7 @@ func openTracedTargets(t *testing.T, targets []*CallTarget, o CallOptions) *trac
 // openTracedOfAll witnesses everybody's.
 func openTracedOfAll(t *testing.T, targets []*CallTarget, o CallOptions) *tracedCalls {
 	t.Helper()
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	o.Via, o.IncludeSelf = Tracefs, true
 	opened, err := OpenCallWitness(nil, targets, o)
 	if err != nil {
@@ -227,9 +224,7 @@ func TestTracedCallsHaveStacks(t *testing.T) {
 // TestNoTracedCallIsTakenForAnother: reads within reads, by threads that wander between CPUs.
 func TestNoTracedCallIsTakenForAnother(t *testing.T) {
 	const threads, reads = 8, 2000
-	if !lab.Guest() {
-		t.Skip("functions are probed in the lab's guests: hosts may forbid it")
-	}
+	needProbes(t)
 	file := overlaid(t)
 	targets := findTraced(t, "ovl_read_iter", "vfs_read")
 	for _, f := range targets {
