@@ -16,7 +16,7 @@ func steps(b *Breaker, cost float64, n int) (announced []string) {
 	return announced
 }
 
-// TestABreakerShedsThenSamplesThenDetaches: each step is announced, one at a time.
+// TestABreakerShedsThenSamplesThenDetaches (case F8): each step is announced, one at a time.
 func TestABreakerShedsThenSamplesThenDetaches(t *testing.T) {
 	b := Breaker{Budget: 1}
 	announced := steps(&b, 3, 100)

@@ -10,6 +10,7 @@ import (
 	"testing"
 )
 
+// TestDenied (cases D4 and F8): what hangs machines is never probed, and the reason is said.
 func TestDenied(t *testing.T) {
 	for reason, names := range map[string]string{
 		"sched:sched_switch":     "schedule __schedule schedule_timeout schedule_timeout_killable preempt_schedule_irq finish_task_switch.isra.0 __switch_to_asm try_to_wake_up",

@@ -37,7 +37,7 @@ func TestARatioCountsWhatItLeavesOut(t *testing.T) {
 	})
 }
 
-// TestASilentUserSideClosesTheGate: without a heartbeat nothing is witnessed until somebody asks again.
+// TestASilentUserSideClosesTheGate (case F8): without a heartbeat nothing is witnessed until somebody asks again.
 func TestASilentUserSideClosesTheGate(t *testing.T) {
 	const reads = 100
 	silence := 300 * time.Millisecond

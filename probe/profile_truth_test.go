@@ -297,7 +297,7 @@ func TestNoProcessIsMissed(t *testing.T) {
 	}
 }
 
-// TestStacksThatFindNoRoomAreCounted, with the time behind them.
+// TestStacksThatFindNoRoomAreCounted (case J4), with the time behind them.
 func TestStacksThatFindNoRoomAreCounted(t *testing.T) {
 	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock, Frequency: often(), Stacks: 1})
 	iv, truth, _ := during(t, p, lab.Workload{Name: "spin", Args: []string{"300", "300"}})

@@ -136,7 +136,7 @@ func within(t *testing.T, what string, doc document, r reads) {
 	}
 }
 
-// TestFaultKill: nothing stays attached after kill -9, and the next run works.
+// TestFaultKill (case F8): nothing stays attached after kill -9, and the next run works.
 func TestFaultKill(t *testing.T) {
 	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
 		s := startIt(t, flags...)
@@ -157,7 +157,7 @@ func TestFaultKill(t *testing.T) {
 	})
 }
 
-// TestFaultStop: a stopped program costs nothing, and says what it has missed.
+// TestFaultStop (case F8): a stopped program costs nothing, and says what it has missed.
 func TestFaultStop(t *testing.T) {
 	eachFault(t, func(t *testing.T, device lab.Device, flags []string) {
 		s := startIt(t, flags...)

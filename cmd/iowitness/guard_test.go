@@ -47,7 +47,7 @@ func TestADutyCycleSaysHowMuchItSaw(t *testing.T) {
 	}
 }
 
-// TestTheBreakerDetachesAndSaysSo: a budget that nothing can keep.
+// TestTheBreakerDetachesAndSaysSo (case F8): a budget that nothing can keep.
 func TestTheBreakerDetachesAndSaysSo(t *testing.T) {
 	lab.NeedRoot(t)
 	r := runIt(t, "--for", "60s", "--max-cost", "0.000001")
