@@ -56,7 +56,8 @@ var mayImport = map[string][]string{
 	"blktrace":                  {"event"},
 	"expr":                      {"spelling"},
 	"spelling":                  {},
-	"cmd/iowitness":             {"event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "failure", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame", "scheduling", "spelling"},
+	"cmd/iowitness/signals":     {},
+	"cmd/iowitness":             {"cmd/iowitness/signals", "event", "kernel", "blame", "identity", "probe", "snapshot", "request", "filesystem", "view/text", "view/json", "view/csv", "kmod", "diagnosis", "tracefs", "blktrace", "call", "failure", "expr", "symbol", "profile", "view/folded", "view/pprof", "view/flame", "scheduling", "spelling"},
 }
 
 // TestDataFlowsOneWay: probe, event, blame, snapshot, view; and blame does no I/O.

@@ -106,6 +106,15 @@ func TestTheCommandsOutputIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestNohupReachesTheCommand: what is ignored around us is ignored in the command too.
+func TestNohupReachesTheCommand(t *testing.T) {
+	lab.NeedRoot(t)
+	r := runCmd(t, exec.Command("sh", "-c", `trap "" HUP; exec "$0" -o /dev/null -- sh -c 'kill -HUP $$; echo alive'`, binary))
+	if r.status != exitOK || r.out != "alive\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestSignalsReachTheCommand(t *testing.T) {
 	lab.NeedRoot(t)
 	cmd := exec.Command(binary, "--", "sh", "-c", `trap 'echo got; exit 3' TERM; echo ready; while :; do sleep 0.05; done`)

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ func startChild(witness follower, argv []string, io streams, end *ending) (*chil
 	c.usage.Command = argv
 	// From before it starts, so that none ends us and leaves it alone.
 	c.signals = make(chan os.Signal, 16)
-	signal.Notify(c.signals, passedOn...)
+	signal.Notify(c.signals, slices.DeleteFunc(slices.Clone(passedOn), signal.Ignored)...) // which the command ignores too
 	end.leave()
 	if end.asked.Load() {
 		return nil, end.early()

@@ -9,9 +9,9 @@ import (
 	"os/signal"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/iowitness/iowitness/cmd/iowitness/signals"
 	"github.com/iowitness/iowitness/view/text"
 )
 
@@ -34,10 +34,10 @@ type ending struct {
 // Around a command the run goes on for as long as the command, whoever reads.
 func newEnding(out *os.File, runs bool) *ending {
 	e := &ending{runs: runs, signals: make(chan os.Signal, 1)}
-	signal.Notify(e.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals.Take(e.signals)
 	go func() {
 		if sig, ok := <-e.signals; ok {
-			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+			signals.Leave()
 			e.ask(sig)
 		}
 	}()
@@ -70,14 +70,15 @@ func (e *ending) call(interrupt func()) {
 	}
 }
 
-// early is how a run ends that was asked to before it has begun: as if the signal had killed it.
-func (e *ending) early() exitStatus {
+// early is how a run ends that was asked to before it has begun: as if the signal had killed it, which is
+// said, as nothing else is. nil: nobody reads any more.
+func (e *ending) early() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.signal == nil {
-		return exitOK
+		return nil
 	}
-	return signalled(e.signal)
+	return endedEarly{e.signal}
 }
 
 // leave leaves signals to others: to a command, which decides itself when it ends.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
+	"github.com/iowitness/iowitness/cmd/iowitness/signals"
 	"github.com/iowitness/iowitness/kmod"
 )
 
@@ -35,15 +35,22 @@ func (c *kmodBuildCmd) Run(s *streams) error {
 	if c.Source != "" {
 		return kmod.WriteSource(c.Source)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	asked := make(chan os.Signal, 1)
+	signals.Take(asked)
+	go func() {
+		ended := exitStatus(signals.Ended(<-asked))
+		signals.Leave()
+		stop(ended)
+	}()
 	var log io.Writer
 	if c.Verbose {
 		log = s.err
 	}
 	path, err := kmod.Build(ctx, kmod.Options{Release: c.Release, Headers: c.Headers, CC: c.Cc, Out: c.Output, Log: log})
-	if ctx.Err() != nil {
-		return signalled(os.Interrupt)
+	if ended := context.Cause(ctx); ended != nil {
+		return ended
 	}
 	if err != nil {
 		return err

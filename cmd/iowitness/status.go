@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/iowitness/iowitness/cmd/iowitness/signals"
 	"github.com/iowitness/iowitness/kmod"
 	"github.com/iowitness/iowitness/probe"
 	"github.com/iowitness/iowitness/tracefs"
@@ -25,7 +28,7 @@ const (
 	exitUnsupported = 3 // this kernel, or these privileges, cannot do it
 	exitCannotRun   = 126
 	exitNotFound    = 127
-	exitSignal      = 128
+	exitSignal      = signals.Status
 )
 
 // usageError is a mistake in the call.
@@ -36,10 +39,12 @@ type exitStatus int
 
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// signalled is the status of what a signal ended.
-func signalled(sig os.Signal) exitStatus {
-	number, _ := sig.(syscall.Signal)
-	return exitStatus(exitSignal + int(number))
+// endedEarly is a run that a signal ended before it saw anything.
+type endedEarly struct{ signal os.Signal }
+
+func (e endedEarly) Error() string {
+	number, _ := e.signal.(syscall.Signal)
+	return "ended by " + unix.SignalName(number) + " before it had begun to witness: there is nothing to tell"
 }
 
 // cannotRunError is a command that does not run, with the status a shell gives.
@@ -78,12 +83,15 @@ func fail(w io.Writer, err error) int {
 // statusOf is the status of one error, and whether there is nothing to say of it.
 func statusOf(err error) (status int, silent bool) {
 	var own exitStatus
+	var early endedEarly
 	var cannot cannotRunError
 	switch {
 	case isClosedPipe(err):
 		return exitOK, true
 	case errors.As(err, &own):
 		return int(own), true
+	case errors.As(err, &early):
+		return signals.Ended(early.signal), false
 	case errors.As(err, &cannot):
 		return cannot.status, false
 	case errors.As(err, new(usageError)):

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package signals
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// role is what this program does when the test starts it.
+const role = "IOWITNESS_SIGNALS_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "waits": // nobody takes signals
+		os.Stdout.WriteString("ready")
+		time.Sleep(time.Minute)
+	case "takes":
+		to := make(chan os.Signal, 1)
+		Take(to)
+		os.Stdout.WriteString("ready")
+		if <-to == syscall.SIGTERM {
+			os.Exit(7)
+		}
+	case "leaves":
+		Leave()
+		os.Stdout.WriteString("ready")
+		time.Sleep(time.Minute)
+	}
+	os.Exit(m.Run())
+}
+
+// TestWhoHearsASignal: the program ends with the status that shells give, until somebody takes signals.
+func TestWhoHearsASignal(t *testing.T) {
+	for _, c := range []struct {
+		role   string
+		signal syscall.Signal
+		status int // -1: the signal's own end
+	}{
+		{"waits", syscall.SIGINT, 130},
+		{"waits", syscall.SIGTERM, 143},
+		{"waits", syscall.SIGHUP, 129},
+		{"takes", syscall.SIGTERM, 7},
+		{"leaves", syscall.SIGINT, -1},
+	} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), role+"="+c.role)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Read(make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Process.Signal(c.signal)
+		cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != c.status {
+			t.Errorf("%s: %v ends it with status %d, not %d", c.role, c.signal, got, c.status)
+		}
+	}
+}
+
+// TestNohupIsRespected: an ignored SIGHUP ends nothing.
+func TestNohupIsRespected(t *testing.T) {
+	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0"`, os.Args[0])
+	cmd.Env = append(os.Environ(), role+"=waits")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Process.Signal(syscall.SIGHUP)
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 143 {
+		t.Errorf("status %d", got)
+	}
+}
