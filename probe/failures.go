@@ -4,10 +4,27 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/iowitness/iowitness/event"
 	"github.com/iowitness/iowitness/kernel"
+	"github.com/iowitness/iowitness/spelling"
 )
+
+// NoFunctions has only system calls and signals witnessed.
+const NoFunctions Means = "none"
+
+// errorMeans are the means of witnessing where errors begin. Tracefs is none of them: it
+// cannot tell errors from results.
+var errorMeans = append(slices.Clone(callMeans), NoFunctions)
+
+// ParseErrorMeans reads the id of a means of witnessing where errors begin.
+func ParseErrorMeans(id string) (Means, error) {
+	if slices.Contains(errorMeans, Means(id)) {
+		return Means(id), nil
+	}
+	return "", spelling.Unknown("errors are not witnessed by", id, meansIDs(errorMeans))
+}
 
 // Bits of path_arguments in bpf/errors.h.
 const (
