@@ -73,7 +73,7 @@ struct error_return {
 	__u64 place;		/* of its call on the stack: a higher one is further out */
 	__u64 ret;		/* as 64 bits */
 	__u64 stack;		/* its callers: the key of the frames; 0: not known */
-	__u64 called;		/* by the caller: the function, or one that jumped to it; 0: not known */
+	__u64 called;		/* by the caller: the function, or one that jumped to it; or else the place of return; 0: not known */
 	__u32 function;
 	__u32 failed;		/* it returned -1 to -4095 */
 };

@@ -29,7 +29,7 @@ type ErrorReturn struct {
 	Place    uint64 // of its call on the stack: a higher one is further out
 	Ret      uint64 // as 64 bits
 	Stack    uint64 // its callers: the key of the frames; 0: not known
-	Called   uint64 // address of the function that the caller called: it, or one that jumped to it; 0: not known
+	Called   uint64 // address of the function that the caller called: it, or one that jumped to it; where that is not known, the place of return, or 0
 	Function uint32 // its number
 	Failed   bool
 }

@@ -26,6 +26,9 @@ type Return struct {
 	Callers  []Frame    // innermost first; nil: not known
 	Called   uint64     // address of the function that its caller called; 0: not known
 	Jumped   bool       // that was another one, which jumped to it at its end
+	// ToProbe says that it returned into a probe's code: as it began, that of the function that
+	// jumped to it stood for the place of return already.
+	ToProbe bool
 }
 
 // Step is a function and the error that it returned.
@@ -89,16 +92,26 @@ func ChainOf(returns []Return, errno unix.Errno) Chain {
 // callersOf are those of the innermost return, with the functions that jumped, which are no longer
 // on the stack, where they had been.
 func callersOf(returns []Return, accepted []int) []Frame {
-	stack := returns[accepted[len(accepted)-1]].Callers
+	stack := callersAt(returns, accepted, len(accepted)-1)
 	callers := slices.Clone(stack)
 	for n, i := range accepted[:len(accepted)-1] {
-		r := &returns[i]
-		at := len(stack) - len(r.Callers)
-		if returns[accepted[n+1]].Place == r.Place && len(r.Callers) > 0 && at >= 0 && sameFrames(stack[at:], r.Callers) {
-			callers = slices.Insert(callers, at, Frame{Function: r.Function})
+		own := callersAt(returns, accepted, n)
+		at := len(stack) - len(own)
+		if returns[accepted[n+1]].Place == returns[i].Place && len(own) > 0 && at >= 0 && sameFrames(stack[at:], own) {
+			callers = slices.Insert(callers, at, Frame{Function: returns[i].Function})
 		}
 	}
 	return callers
+}
+
+// callersAt are those of a return. What was reached by jumps has those of the function that was
+// called: a probe's code, to which it returns, may hide them.
+func callersAt(returns []Return, accepted []int, n int) []Frame {
+	r := &returns[accepted[n]]
+	if len(r.Callers) == 0 && n > 0 && returns[accepted[n-1]].Place == r.Place {
+		return callersAt(returns, accepted, n-1)
+	}
+	return r.Callers
 }
 
 // changed says whether a return is that of another error, directly before that of its caller.
@@ -138,7 +151,10 @@ func climb(returns []Return, errno unix.Errno, outer *Return) (accepted []int) {
 // returns directly before. Calls of the same caller, one after the other, return there too, but
 // each of their functions was called itself.
 func reached(r, called *Return) bool {
-	return r.Jumped && !called.Jumped && r.Called != 0 && r.Called == called.Called && nested(r, called)
+	if called.Jumped || called.ToProbe || !nested(r, called) {
+		return false
+	}
+	return r.ToProbe || r.Jumped && r.Called != 0 && r.Called == called.Called
 }
 
 // swallowed says whether a function that returned something else had called this one.

@@ -39,6 +39,10 @@ func TestChains(t *testing.T) {
 		r.Called, r.Jumped = called, true
 		return r
 	}
+	hooked := func(r Return) Return {
+		r.Callers, r.Called, r.Jumped, r.ToProbe = nil, 5, true, true
+		return r
+	}
 	for name, c := range map[string]struct {
 		returns []Return
 		errno   unix.Errno
@@ -122,6 +126,30 @@ func TestChains(t *testing.T) {
 			returns: []Return{jump(bad("pgoff", 40, unix.EINVAL, "map"), 7), bad("check", 20, unix.EPERM, "vm_mmap", "map"), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
 			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), before: steps(unix.EPERM, "check"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
 		},
+		"to a probe's code they return, reached by jumps": {
+			returns: []Return{
+				bad("area", 20, unix.ENOMEM, "do_mmap", "pgoff", "elf_map", "exec"), hooked(bad("pgoff", 40, unix.ENOMEM)), hooked(bad("between", 40, unix.ENOMEM)),
+				bad("vm_mmap", 40, unix.ENOMEM, "elf_map", "exec"), bad("elf_map", 80, unix.ENOMEM, "exec"),
+			},
+			errno: unix.ENOMEM, steps: steps(unix.ENOMEM, "area", "pgoff", "between", "vm_mmap", "elf_map"),
+			callers: []string{"do_mmap", "pgoff", "between", "vm_mmap", "elf_map", "exec"},
+		},
+		"the innermost returns to a probe's code": {
+			returns: []Return{
+				hooked(bad("pgoff", 40, unix.EINVAL)), hooked(bad("between", 40, unix.EINVAL)), bad("vm_mmap", 40, unix.EINVAL, "elf_map", "exec"), bad("elf_map", 80, unix.EINVAL, "exec"),
+			},
+			errno: unix.EINVAL, steps: steps(unix.EINVAL, "pgoff", "between", "vm_mmap", "elf_map"), callers: []string{"between", "vm_mmap", "elf_map", "exec"},
+		},
+		"all return to a probe's code, jumps or not": {
+			returns: []Return{hooked(bad("pgoff", 40, unix.EINVAL)), hooked(bad("vm_mmap", 40, unix.EINVAL))},
+			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"),
+		},
+		"one that was reached by a jump, called before another one": {
+			returns: []Return{
+				hooked(bad("pgoff", 40, unix.EINVAL)), bad("vm_mmap", 40, unix.EINVAL, "map"), bad("check", 40, unix.EINVAL, "map"),
+			},
+			errno: unix.EINVAL, steps: steps(unix.EINVAL, "check"), others: steps(unix.EINVAL, "vm_mmap", "pgoff"), callers: []string{"map"},
+		},
 		"one after the other was called": {
 			returns: []Return{call(bad("pgoff", 40, unix.EINVAL, "map"), 6), call(bad("vm_mmap", 40, unix.EINVAL, "map"), 7)},
 			errno:   unix.EINVAL, steps: steps(unix.EINVAL, "vm_mmap"), others: steps(unix.EINVAL, "pgoff"), callers: []string{"map"},
@@ -162,6 +190,8 @@ type play struct {
 	calls   int
 	jumps   int
 	errors  unix.Errno
+	jumping bool // to the function that runs next
+	hooks   bool // what is reached by a jump returns to the code of a probe, which hides its callers
 }
 
 // call runs a function and what it calls. It gives the error that it returns and the functions
@@ -177,7 +207,8 @@ func (p *play) call(callers []Frame, place uint64, depth int, fails unix.Errno) 
 // run is a function that was called, or that another one jumped to when that was.
 func (p *play) run(callers []Frame, place uint64, depth int, fails unix.Errno, called int) (errno unix.Errno, path []string) {
 	p.calls++
-	number := p.calls
+	number, jumped := p.calls, p.jumping
+	p.jumping = false
 	name := fmt.Sprintf("f%d", number)
 	if fails == 0 {
 		errno, path = p.body(name, number, callers, place, depth)
@@ -185,8 +216,9 @@ func (p *play) run(callers []Frame, place uint64, depth int, fails unix.Errno, c
 	switch {
 	case errno == 0 && depth > 0 && p.calls < 60 && p.random.IntN(4) == 0: // it ends by a jump
 		p.jumps++
+		p.jumping = true
 		errno, path = p.run(callers, place, depth-1, fails, called)
-		if called == 0 {
+		if called == 0 && !p.hooks {
 			path = nil // it looks like a call before
 		}
 	case errno == 0 && fails != 0:
@@ -198,7 +230,11 @@ func (p *play) run(callers []Frame, place uint64, depth int, fails unix.Errno, c
 	if errno != 0 {
 		path = append(path, name)
 	}
-	p.told(Return{Function: name, Place: place, Errno: errno, Callers: callers, Called: uint64(called), Jumped: called != 0 && called != number})
+	r := Return{Function: name, Place: place, Errno: errno, Callers: callers, Called: uint64(called), Jumped: called != 0 && called != number}
+	if p.hooks && jumped {
+		r.Callers, r.Called, r.Jumped, r.ToProbe = nil, probesCode, true, true
+	}
+	p.told(r)
 	return errno, path
 }
 
@@ -239,7 +275,7 @@ func (p *play) told(r Return) {
 func TestChainsOfCallsThatAreMadeUp(t *testing.T) {
 	failed, jumped := 0, 0
 	for seed := range uint64(20000) {
-		p := &play{random: rand.New(rand.NewPCG(seed, 1))}
+		p := &play{random: rand.New(rand.NewPCG(seed, 1)), hooks: seed%2 == 0}
 		errno, path := p.call([]Frame{{1, "syscall"}}, 4096, 6, 0)
 		if errno == 0 {
 			continue
@@ -271,12 +307,13 @@ func names(steps []Step) (names []string) {
 // the error.
 func FuzzChain(f *testing.F) {
 	f.Add([]byte{1, 40, 22, 2, 60, 0, 3, 80, 22}, byte(22))
+	f.Add([]byte{0x8e, 40, 22, 0x03, 40, 22, 3, 80, 22}, byte(22))
 	f.Add([]byte{0x0b, 40, 22, 0x03, 40, 22, 3, 80, 22}, byte(22))
 	f.Fuzz(func(t *testing.T, b []byte, errno byte) {
 		var returns []Return
 		for ; len(b) >= 3; b = b[3:] {
 			r := Return{Function: fmt.Sprint(len(returns)), Place: uint64(b[1]), Errno: unix.Errno(b[2])}
-			r.Called, r.Jumped = uint64(b[0]>>1&3), b[0]&8 != 0
+			r.Called, r.Jumped, r.ToProbe = uint64(b[0]>>1&3), b[0]&8 != 0, b[0]&0x80 != 0
 			if b[0]&1 != 0 {
 				r.Callers = called("a", fmt.Sprint(b[0]>>4), "c")
 			}
@@ -295,7 +332,8 @@ func FuzzChain(f *testing.F) {
 				continue
 			}
 			inner, outer := at[c.Steps[i-1].Function], at[s.Function]
-			if jumped := inner.Place == outer.Place && inner.Jumped && inner.Called != 0 && inner.Called == outer.Called; inner.Place >= outer.Place && !jumped {
+			jumped := inner.Place == outer.Place && (inner.ToProbe || inner.Jumped && inner.Called != 0 && inner.Called == outer.Called)
+			if inner.Place >= outer.Place && !jumped {
 				t.Errorf("%+v is not within %+v", inner, outer)
 			}
 		}

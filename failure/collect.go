@@ -22,6 +22,8 @@ type Names interface {
 	Frames(key uint64) []Frame // callers, without the probe's own
 	// Begins is the function that a call of an address calls; "": not known.
 	Begins(address uint64) string
+	// OfProbe says whether at an address there is a probe's own code.
+	OfProbe(address uint64) bool
 }
 
 // Bounds of what is kept.
@@ -135,7 +137,7 @@ func (c *Collector) chain(f *event.Failure) Chain {
 	for i, r := range f.Inner {
 		returns[i] = Return{Function: c.Names.Function(r.Function), Place: r.Place}
 		if r.Failed {
-			returns[i].Called, returns[i].Jumped = r.Called, c.jumped(&r)
+			returns[i].Called, returns[i].Jumped, returns[i].ToProbe = r.Called, c.jumped(&r), c.Names.OfProbe(r.Called)
 			returns[i].Errno, returns[i].Callers = errnoOf(r.Ret), withoutSelf(c.Names.Frames(r.Stack), returns[i].Function)
 		}
 	}

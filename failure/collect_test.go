@@ -72,11 +72,15 @@ func TestErrorsAndSignalsHaveNames(t *testing.T) {
 // plain names everything by its number.
 type plain struct{}
 
+// probesCode is where plain has the code of a probe.
+const probesCode = 9
+
 func (plain) Function(n uint32) string                  { return fmt.Sprintf("f%d", n) }
 func (plain) Syscall(n uint32, _ bool) string           { return fmt.Sprintf("call%d", n) }
 func (plain) Arguments(uint32, bool) ([]string, [2]int) { return []string{"path"}, [2]int{1} }
 func (plain) Frames(uint64) []Frame                     { return nil }
 func (plain) Begins(address uint64) string              { return fmt.Sprintf("f%d", address) }
+func (plain) OfProbe(address uint64) bool               { return address == probesCode }
 
 func failed(errno unix.Errno, pid uint32, at uint64) *event.Failure {
 	return &event.Failure{Task: event.Task{TID: pid, PID: pid}, Start: at, End: at + 10, Ret: -uint64(errno), Number: 1}
@@ -122,6 +126,8 @@ func TestAJumpIsKnownByWhomTheCallerCalled(t *testing.T) {
 		1: steps(unix.EINVAL, "f2"),
 		3: steps(unix.EINVAL, "f2"), // by another one that is not witnessed
 		0: steps(unix.EINVAL, "f2"), // by a pointer
+
+		probesCode: steps(unix.EINVAL, "f1", "f2"), // it returned to where f2's probe waited
 	} {
 		c := &Collector{Names: plain{}}
 		f := failed(unix.EINVAL, 7, 1)

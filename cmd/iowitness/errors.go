@@ -47,15 +47,10 @@ func (c *errorsCmd) take(command []string) error {
 	return nil
 }
 
-// noFunctions is the word for --via that has none witnessed.
-const noFunctions = "none"
-
 // Validate checks what the flags' types cannot say.
 func (c *errorsCmd) Validate() (err error) {
-	if c.Via != noFunctions {
-		if c.via, err = parseVia(c.Via, parseErrorsMeans); err != nil {
-			return err
-		}
+	if c.via, err = parseVia(c.Via, probe.ParseErrorMeans); err != nil {
+		return err
 	}
 	if len(c.Families) > 0 && len(c.Functions) > 0 {
 		return errors.New("--families and --functions exclude each other")
@@ -105,7 +100,7 @@ func (c *errorsCmd) Run(s *streams) error {
 
 // resolve finds the functions whose returns are witnessed.
 func (c *errorsCmd) resolve() (find *probe.CallTargets, targets []*probe.CallTarget, err error) {
-	if find, err = probe.NewCallTargets(c.Btf); err != nil || c.Via == noFunctions {
+	if find, err = probe.NewCallTargets(c.Btf); err != nil || c.via == probe.NoFunctions {
 		return find, nil, err
 	}
 	if len(c.Functions) == 0 {

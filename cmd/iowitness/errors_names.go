@@ -88,6 +88,15 @@ func (n *errorsNames) Begins(address uint64) string {
 	return ""
 }
 
+// OfProbe says whether at an address there is a probe's own code.
+func (n *errorsNames) OfProbe(address uint64) bool {
+	if n.symbols == nil || address == 0 {
+		return false
+	}
+	name, _, ok := n.symbols.Lookup(address)
+	return ok && probe.IsProbesOwn(name)
+}
+
 func (n *errorsNames) frames(stack []uint64) (frames []failure.Frame) {
 	own := false
 	for _, address := range stack {

@@ -50,17 +50,6 @@ func parseVia(id string, parse func(string) (probe.Means, error)) (probe.Means, 
 	return means, nil
 }
 
-// parseErrorsMeans reads a means of errors by its id, of which tracefs is none: it cannot tell errors from results.
-func parseErrorsMeans(id string) (probe.Means, error) {
-	means, err := probe.ParseCallMeans(id)
-	if err != nil || means == probe.Tracefs {
-		return "", spelling.Unknown("errors are not witnessed by", id, []string{
-			string(probe.Fexit), string(probe.KprobeMulti), string(probe.Kretprobe), noFunctions,
-		})
-	}
-	return means, nil
-}
-
 // said is what the parser says in words of its own, and what is meant by it.
 var said = []struct {
 	by   *regexp.Regexp

@@ -18,7 +18,7 @@ type Names struct{ Hostile string }
 
 var functions = []string{"vm_mmap", "load_elf_binary", "bprm_execve", "link_path_walk", "do_filp_open", "do_mmap"}
 
-// Function, Syscall, Arguments, Begins and Frames implement failure.Names.
+// Function, Syscall, Arguments, Begins, OfProbe and Frames implement failure.Names.
 func (n *Names) Function(number uint32) string { return functions[number] + n.Hostile }
 
 func (n *Names) Syscall(number uint32, compat bool) string {
@@ -41,8 +41,9 @@ func (n *Names) Arguments(number uint32, compat bool) ([]string, [2]int) {
 	return []string{"dirfd", "path", "flags", "mode"}, [2]int{2}
 }
 
-// Begins knows none.
+// Begins and OfProbe know none.
 func (n *Names) Begins(uint64) string { return "" }
+func (n *Names) OfProbe(uint64) bool  { return false }
 
 func (n *Names) Frames(key uint64) []failure.Frame {
 	names := map[uint64][]string{
