@@ -124,7 +124,7 @@ func (w *tracedCalls) thread(tid uint32, comm []byte, now uint64) *callThread {
 func (w *tracedCalls) leave(tid uint32, e *callEvent, r *tracefs.Record) {
 	pointer, ok1 := e.pointer.Uint(r.Data)
 	ret, ok2 := e.ret.Uint(r.Data)
-	if !ok1 || !ok2 {
+	if !ok1 || !ok2 && e.function.Returns() {
 		w.counts.undecoded++
 		return
 	}
