@@ -25,7 +25,6 @@ type tracedCalls struct {
 	wishes    *wishes
 	tasks     *tasks
 	threads   map[uint32]*callThread
-	ending    []uint32 // threads that have exited
 	sums      map[event.CallKey]*event.CallSum
 	stacks    map[uint64][]uint64 // by their key
 	budget    uint32              // single calls left in the epoch

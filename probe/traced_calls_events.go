@@ -36,13 +36,9 @@ func (w *tracedCalls) event(r *tracefs.Record) {
 			return
 		}
 		w.finish(uint32(child)) // one that had its number before has ended
-		w.ending = without(w.ending, uint32(child))
 		w.tasks.made(uint32(child), tid, flags)
 	case threadExited:
-		if t := w.threads[tid]; t != nil {
-			t.ended = r.Time
-		}
-		w.ending = append(w.ending, tid)
+		w.tasks.exits(tid, r.Time)
 	}
 }
 
@@ -124,7 +120,7 @@ func (w *tracedCalls) thread(tid uint32, comm []byte, now uint64) *callThread {
 func (w *tracedCalls) leave(tid uint32, e *callEvent, r *tracefs.Record) {
 	pointer, ok1 := e.pointer.Uint(r.Data)
 	ret, ok2 := e.ret.Uint(r.Data)
-	if !ok1 || !ok2 {
+	if !ok1 || !ok2 && e.function.Returns() {
 		w.counts.undecoded++
 		return
 	}
@@ -295,25 +291,17 @@ func (t *callThread) giveUp() {
 
 // bury forgets threads that have ended.
 func (w *tracedCalls) bury() {
-	keep := w.ending[:0]
-	for _, tid := range w.ending {
-		if t := w.threads[tid]; t != nil && w.tasks.awaits(tid, &t.ended, w.ahead) {
-			keep = append(keep, tid)
-			continue
-		}
+	for _, tid := range w.tasks.gone(w.ahead) {
 		w.finish(tid)
-		w.tasks.forget(tid)
 	}
-	w.ending = keep
 }
 
 // buryAll forgets them at once: nothing more is told of them.
 func (w *tracedCalls) buryAll() {
-	for _, tid := range w.ending {
+	for tid := range w.tasks.ending {
 		w.finish(tid)
 		w.tasks.forget(tid)
 	}
-	w.ending = w.ending[:0]
 }
 
 func (w *tracedCalls) finish(tid uint32) {

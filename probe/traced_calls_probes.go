@@ -83,7 +83,7 @@ func (w *tracedCalls) makePair(number uint32, variant int, symbol string, f *tra
 	name := func(role string) string {
 		return tracefs.EventName(w.owner, f.Name, fmt.Sprintf("%s_%d_%d", role, number, variant))
 	}
-	leave := tracefs.Probe{Group: w.group("out"), Event: name("out"), Symbol: symbol, Return: true, MaxActive: active, Fetch: "sp=$stack ret=$retval:u64"}
+	leave := tracefs.Probe{Group: w.group("out"), Event: name("out"), Symbol: symbol, Return: true, MaxActive: active, Fetch: f.returnFetch()}
 	enter := tracefs.Probe{Group: w.group("in"), Event: name("in"), Symbol: symbol, Fetch: w.entryFetch(f)}
 	made, err := w.fs.AddProbe(leave)
 	if err != nil {
@@ -120,6 +120,14 @@ func (w *tracedCalls) entryFetch(f *tracedTarget) string {
 	return strings.Join(parts, " ")
 }
 
+// returnFetch is what is read at a return. From 6.6 on kernels refuse to read the result of a function that has none.
+func (f *tracedTarget) returnFetch() string {
+	if f.Returns() {
+		return "sp=$stack ret=$retval:u64"
+	}
+	return "sp=$stack"
+}
+
 func (f *tracedTarget) registers() []expr.Register {
 	if f.Program == nil {
 		return nil
@@ -146,7 +154,10 @@ func (w *tracedCalls) learn(e *callEvent, group, name string) error {
 			}
 		}
 	case callReturned:
-		need["sp"], need["ret"] = &e.pointer, &e.ret
+		need["sp"] = &e.pointer
+		if e.function.Returns() {
+			need["ret"] = &e.ret
+		}
 	case threadMade:
 		need["pid"], need["clone_flags"] = &e.child, &e.cloneFlags
 	}

@@ -24,7 +24,6 @@ type callThread struct {
 	comm     string
 	wanted   bool
 	checked  uint64 // when wanted was last decided
-	ended    uint64 // when it exited; 0: it lives
 	calls    []tracedCall
 }
 

@@ -34,7 +34,7 @@ func (w *tracefsWitness) event(r *tracefs.Record) {
 		}
 		w.made(uint32(child), tid, flags, r.Time)
 	case threadExited:
-		w.exited(tid, r.Time)
+		w.tasks.exits(tid, r.Time)
 	case threadSlept:
 		if t := w.threads[tid]; t != nil {
 			t.calls.sleep()

@@ -23,7 +23,6 @@ type tracefsWitness struct {
 	tasks    *tasks
 	wishes   *wishes
 	threads  map[uint32]*tracedThread
-	ending   []uint32 // threads that have exited
 	sites    sitePool
 	epoch    uint32
 	budget   uint32 // wait records left in the epoch

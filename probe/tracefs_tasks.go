@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// tasks know which process a thread belongs to: from the events of its making,
-// or else from proc below root. Thread ids are those of the initial pid namespace.
+// tasks know which process a thread belongs to, from the events of its making or else from proc below
+// root, and which threads come to their end. Thread ids are those of the initial pid namespace.
 type tasks struct {
-	root  string
-	tgids map[uint32]uint32
+	root   string
+	tgids  map[uint32]uint32
+	ending map[uint32]uint64 // threads that have begun to end: the instant up to which they surely were there
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 	cloneThread = 0x10000 // CLONE_THREAD
 )
 
-func newTasks(root string) *tasks { return &tasks{root, map[uint32]uint32{}} }
+func newTasks(root string) *tasks { return &tasks{root, map[uint32]uint32{}, map[uint32]uint64{}} }
 
 // made tells of a new thread and who made it.
 func (t *tasks) made(tid, by uint32, cloneFlags uint64) {
@@ -32,7 +32,7 @@ func (t *tasks) made(tid, by uint32, cloneFlags uint64) {
 	if cloneFlags&cloneThread != 0 {
 		tgid = t.process(by)
 	}
-	delete(t.tgids, tid)
+	t.forget(tid)
 	t.know(tid, tgid)
 }
 
@@ -42,7 +42,10 @@ func (t *tasks) know(tid, tgid uint32) {
 	}
 }
 
-func (t *tasks) forget(tid uint32) { delete(t.tgids, tid) }
+func (t *tasks) forget(tid uint32) {
+	delete(t.tgids, tid)
+	delete(t.ending, tid)
+}
 
 // process is a thread's process; 0 where that cannot be known any more.
 func (t *tasks) process(tid uint32) uint32 {
@@ -60,27 +63,24 @@ func (t *tasks) process(tid uint32) uint32 {
 // lastEvents is how long after its exit a thread's events still are awaited.
 const lastEvents = 100e6 // ns
 
-// awaits says whether more is to come of a thread that has begun to end: it still calls and waits,
-// as it lets go of its memory and files. The kernel's event of its last moment comes in the name
-// of any other thread, for whom a filter by process lets nothing pass.
-func (t *tasks) awaits(tid uint32, ended *uint64, now uint64) bool {
-	switch {
-	case *ended == 0: // this is the first that is heard of it
-	case now < *ended+lastEvents:
-		return true
-	default:
-		if state := readActivity(t.root, tid).state; state == 0 || state == 'Z' || state == 'X' {
-			return false
-		}
-	}
-	*ended = now
-	return true
-}
+// exits tells that a thread has begun to end. It still calls and waits, be it for the first time, as it
+// lets go of its memory and files.
+func (t *tasks) exits(tid uint32, now uint64) { t.ending[tid] = now }
 
-// without takes a thread off a list: a new one has its number.
-func without(tids []uint32, tid uint32) []uint32 {
-	if i := slices.Index(tids, tid); i >= 0 {
-		return slices.Delete(tids, i, i+1)
+// gone are the threads of which nothing more is to come, as of an instant, and forgets them. The
+// kernel's event of a thread's last moment comes in the name of any other thread, for whom a filter by
+// process lets nothing pass: so it is the thread's state that tells.
+func (t *tasks) gone(now uint64) (tids []uint32) {
+	for tid, there := range t.ending {
+		if now < there+lastEvents {
+			continue
+		}
+		if state := readActivity(t.root, tid).state; state != 0 && state != 'Z' && state != 'X' {
+			t.ending[tid] = now
+			continue
+		}
+		tids = append(tids, tid)
+		t.forget(tid)
 	}
 	return tids
 }

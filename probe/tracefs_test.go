@@ -3,6 +3,8 @@
 package probe
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -24,6 +26,39 @@ func TestThreadsProcesses(t *testing.T) {
 	tasks.made(11, 12, 0) // the number again
 	if got := tasks.process(11); got != 11 {
 		t.Errorf("thread 11 is of process %d", got)
+	}
+}
+
+// TestAThreadIsGoneWhenItIsFreed: not as it begins to end, for it still calls then, be it for the first time.
+func TestAThreadIsGoneWhenItIsFreed(t *testing.T) {
+	const began = uint64(1e9)
+	tasks := newTasks(t.TempDir())
+	status := filepath.Join(tasks.root, "proc", "11", "status")
+	if err := os.MkdirAll(filepath.Dir(status), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w := &tracedCalls{tasks: tasks, threads: map[uint32]*callThread{}}
+	tasks.made(11, 10, 0)
+	tasks.exits(11, began)
+	w.threads[11] = &callThread{tid: 11} // met by its first call
+	for _, step := range []struct {
+		state string
+		at    uint64
+		gone  bool
+	}{{"Z (zombie)", began + 1, false}, {"D (disk sleep)", began + lastEvents, false}, {"Z (zombie)", began + lastEvents + 1, false}, {"Z (zombie)", began + 2*lastEvents, true}} {
+		if err := os.WriteFile(status, []byte("State:\t"+step.state+"\nTgid:\t11\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.ahead = step.at
+		w.bury()
+		if gone := w.threads[11] == nil; gone != step.gone || gone != (len(tasks.tgids) == 0) {
+			t.Errorf("%v: %v", step, gone)
+		}
+	}
+	tasks.exits(12, began)
+	tasks.made(12, 10, 0) // the number again
+	if gone := tasks.gone(began + lastEvents); len(gone) != 0 {
+		t.Errorf("%d", gone)
 	}
 }
 

@@ -16,7 +16,6 @@ type tracedThread struct {
 	walked  uint64 // waits told by the last walk
 	wanted  bool
 	checked uint64 // when wanted was last decided
-	ended   uint64 // when it exited; 0: it lives
 
 	// As in bpf/sample.h: which waits get a record.
 	epoch      uint32

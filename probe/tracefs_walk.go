@@ -49,31 +49,14 @@ func (w *tracefsWitness) findProcess(t *tracedThread) {
 // made tells of a new thread: one that had its number before has ended.
 func (w *tracefsWitness) made(tid, by uint32, cloneFlags, now uint64) {
 	w.finish(tid)
-	w.ending = without(w.ending, tid)
 	w.tasks.made(tid, by, cloneFlags)
-}
-
-// exited notes the end of a thread. It may still wait for what its end brings
-// with it, such as the last close of a file.
-func (w *tracefsWitness) exited(tid uint32, now uint64) {
-	if t := w.threads[tid]; t != nil {
-		t.ended = now
-	}
-	w.ending = append(w.ending, tid)
 }
 
 // bury tells the last of threads that have ended.
 func (w *tracefsWitness) bury() {
-	keep := w.ending[:0]
-	for _, tid := range w.ending {
-		if t := w.threads[tid]; t != nil && w.tasks.awaits(tid, &t.ended, w.ahead) {
-			keep = append(keep, tid)
-			continue
-		}
+	for _, tid := range w.tasks.gone(w.ahead) {
 		w.finish(tid)
-		w.tasks.forget(tid)
 	}
-	w.ending = keep
 }
 
 // finish tells a thread's last counts and forgets it.
@@ -259,8 +242,8 @@ func (w *tracefsWitness) forgetGone() {
 		return
 	}
 	w.counts.lostAtSweep = w.lostEvents
-	for tid, t := range w.threads {
-		if t.ended == 0 && unix.Kill(int(tid), 0) == unix.ESRCH {
+	for tid := range w.threads {
+		if _, ends := w.tasks.ending[tid]; !ends && unix.Kill(int(tid), 0) == unix.ESRCH {
 			w.finish(tid)
 		}
 	}

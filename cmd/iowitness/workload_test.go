@@ -191,7 +191,7 @@ func (s scene) check(t *testing.T) {
 	if s.work.Name == "touch_memory" {
 		cmd = lab.WithinMemory(t, cmd, 48<<20)
 	}
-	doc := witness(t, cmd, "--by", "cause,device,file", "--stacks")
+	doc := witness(t, cmd, "--by", "cause,device,file", "--stacks", "--max-cost", "0")
 	var all, right uint64
 	var sole bool
 	for _, w := range doc.Waits {
