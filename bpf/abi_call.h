@@ -12,7 +12,8 @@ struct call_input {
 	__u32 tgid;
 	__u32 tid;
 	__u32 cpu;
-	__u32 result_bytes;	/* of ret that may be an error: 8 or 4; 0: it is none */
+	__u16 result_bytes;	/* of ret that may be an error: 8 or 4; 0: it is none */
+	__u16 function;		/* by registers: its number, where one program serves several */
 	char comm[COMM_BYTES];
 };
 

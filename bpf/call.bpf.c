@@ -81,6 +81,7 @@ INLINE int leave_probed(struct pt_regs *regs, __u32 function, __u32 result_bytes
 	struct call_input in;
 
 	in.result_bytes = result_bytes;
+	in.function = function;
 	in.ret = regs->ax;
 	return leave_call(regs, &in, function, regs->sp - RETURN_BYTES);
 }
@@ -138,7 +139,7 @@ SEC("kretprobe.multi")
 int return_multi(struct pt_regs *regs)
 {
 	__u64 cookie = bpf_get_attach_cookie(regs);
-	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT };
+	struct call_input in = { .result_bytes = cookie >> COOKIE_RESULT_BIT, .function = cookie };
 
 	in.ret = regs->ax;
 	return see_return(regs, &in, cookie, regs->sp - RETURN_BYTES);

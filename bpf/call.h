@@ -27,8 +27,9 @@ INLINE __u64 place_of(void *ctx)
 	return place + *(volatile __u64 *)&from->at;
 }
 
-INLINE void put_arguments(struct call_input *in, struct pt_regs *regs)
+INLINE void put_arguments(struct call_input *in, struct pt_regs *regs, __u32 function)
 {
+	in->function = function;
 	in->arg[0] = regs->di;
 	in->arg[1] = regs->si;
 	in->arg[2] = regs->dx;
@@ -121,7 +122,7 @@ INLINE int enter_call(void *ctx, bool is_typed, __u32 function)
 		if (is_typed)
 			arguments_body(ctx, &in);
 		else
-			put_arguments(&in, ctx);
+			put_arguments(&in, ctx, function);
 		put_input(&in, id);
 		counts = passes_filter(&in, function);
 	}

@@ -40,7 +40,7 @@ func (f *Function) Values(out []byte) []Value {
 		v := Value{Name: slot.Field.Text}
 		var raw []byte
 		if raw, v.Read = slot.Raw(out); v.Read {
-			v.Text = slot.Field.Render(raw)
+			v.Text = f.text(slot.Field, raw)
 		}
 		values = append(values, v)
 	}
@@ -89,6 +89,14 @@ func (f *Function) ResultText(ret uint64) string {
 		return "-" + name
 	}
 	return f.Result.Render(binary.LittleEndian.AppendUint64(nil, f.result(ret)))
+}
+
+// text is a field as it was captured: the result as ResultText has it.
+func (f *Function) text(field *expr.Field, raw []byte) string {
+	if field.Text == "ret" && f.Result != nil && len(raw) >= 8 {
+		return f.ResultText(binary.LittleEndian.Uint64(raw))
+	}
+	return field.Render(raw)
 }
 
 // Title is the function's name, with its module where it has one.

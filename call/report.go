@@ -206,7 +206,7 @@ func (f *Function) keyFields(raw string, n int) []string {
 		texts[i] = unread
 		if slot := f.Fields.Slots[i]; slot.Offset+slot.Field.Size <= len(out) {
 			if b, ok := slot.Raw(out); ok {
-				texts[i] = slot.Field.Render(b)
+				texts[i] = f.text(slot.Field, b)
 			}
 		}
 	}

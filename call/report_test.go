@@ -3,6 +3,7 @@
 package call
 
 import (
+	"encoding/binary"
 	"fmt"
 	"testing"
 
@@ -71,7 +72,7 @@ func TestSinceIsWhatCameAfter(t *testing.T) {
 	}
 }
 
-// TestResultsAreRead by the function's type: the upper half of a register may be anything.
+// TestResultsAreRead (case D6) by the function's type: the upper half of a register may be anything.
 func TestResultsAreRead(t *testing.T) {
 	number := func(size uint32, e btf.IntEncoding) btf.Type { return &btf.Int{Name: "n", Size: size, Encoding: e} }
 	for _, c := range []struct {
@@ -90,6 +91,14 @@ func TestResultsAreRead(t *testing.T) {
 		f := Function{Result: c.field}
 		if got := f.ResultText(c.ret); got != c.text || f.Error(c.ret) != c.errno {
 			t.Errorf("%+v: %#x is %q, error %v", c.field, c.ret, got, f.Error(c.ret))
+		}
+		if c.field == nil {
+			continue
+		}
+		captured := *c.field // as a key of rows, or among the fields of a line
+		captured.Text = "ret"
+		if got := f.text(&captured, binary.LittleEndian.AppendUint64(nil, c.ret)); got != c.text {
+			t.Errorf("%+v: captured, %#x is %q", c.field, c.ret, got)
 		}
 	}
 }

@@ -38,14 +38,15 @@ const MaxOutput = 1024
 const (
 	InputSize = 96
 
-	inputArgs    = 0  // u64 arg[6], the registers of the first six arguments
-	inputRet     = 48 // u64 ret, 0 at entry
-	inputLatency = 56 // u64 latency_ns, 0 at entry
-	inputTgid    = 64 // u32
-	inputTid     = 68 // u32
-	inputCPU     = 72 // u32, then four bytes of padding
-	inputComm    = 80 // char[commSize]
-	commSize     = 16
+	inputArgs     = 0  // u64 arg[6], the registers of the first six arguments
+	inputRet      = 48 // u64 ret, 0 at entry
+	inputLatency  = 56 // u64 latency_ns, 0 at entry
+	inputTgid     = 64 // u32
+	inputTid      = 68 // u32
+	inputCPU      = 72 // u32, then two bytes that are no concern of bodies
+	inputFunction = 78 // u16, its number, where one program serves several: see Switch
+	inputComm     = 80 // char[commSize]
+	commSize      = 16
 )
 
 // Scope is what names mean: a function, and the types of its kernel. It may be

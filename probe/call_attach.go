@@ -6,10 +6,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -17,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"github.com/iowitness/iowitness/expr"
+	"github.com/iowitness/iowitness/kernel"
 )
 
 // resultMark stands in the programs for how many bytes of a function's result may be an
@@ -30,7 +29,12 @@ const hopeless = 8
 // probed is told, and no reason to do without the others, unless it is a root.
 func (w *Calls) attachEach(find *CallTargets) error {
 	var refused error
-	var without []string
+	var without leftOut
+	if len(w.targets) > oneByOne && w.options.OneByOne != nil {
+		w.options.OneByOne(len(w.targets))
+	}
+	ahead := w.loadAhead(find)
+	defer ahead.stop()
 	attached, began := 0, time.Now()
 	for number, t := range w.targets {
 		if w.options.Within > 0 && time.Since(began) > w.options.Within {
@@ -40,7 +44,7 @@ func (w *Calls) attachEach(find *CallTargets) error {
 		if w.options.Cancelled != nil && w.options.Cancelled() {
 			return ErrCancelled
 		}
-		err := w.attachOne(find, number, t)
+		err := w.attachOne(t, ahead.next())
 		if err == nil {
 			attached++
 			continue
@@ -53,16 +57,12 @@ func (w *Calls) attachEach(find *CallTargets) error {
 		}
 		refused = cmp.Or(refused, err)
 		w.targets[number] = nil
-		if without = append(without, t.Name); !w.options.Errors {
-			w.notes = append(w.notes, fmt.Sprintf("%s is not witnessed: %s", t.Name, reason(err)))
-		}
+		without.add(t.Name, reason(err))
 	}
 	if attached == 0 {
 		return refused
 	}
-	if len(without) > 0 && w.options.Errors {
-		w.notes = append(w.notes, fmt.Sprintf("%d functions cannot be probed here: %s", len(without), strings.Join(without, ", ")))
-	}
+	w.notes = append(w.notes, without.notes()...)
 	return nil
 }
 
@@ -74,42 +74,20 @@ func (w *Calls) leaveOut(first int) {
 	w.notes = append(w.notes, fmt.Sprintf("%d of %d functions are not witnessed: attaching to the others took %v", len(w.targets)-first, len(w.targets), w.options.Within))
 }
 
-// attachOne loads the programs' copies for a function and attaches them: the
-// return first, so that an open call is one whose return is awaited.
-func (w *Calls) attachOne(find *CallTargets, number int, t *CallTarget) error {
-	if w.via == Fexit {
-		if t.Func == nil {
-			return fmt.Errorf("its types are not known, which fexit needs: %w", os.ErrNotExist)
-		}
-		if t.Changed != "" {
-			return fmt.Errorf("%s: %w", t.Changed, os.ErrNotExist)
-		}
+// attachOne attaches the programs of a function: the return first, so that an open call
+// is one whose return is awaited.
+func (w *Calls) attachOne(t *CallTarget, own ownPrograms) error {
+	if own.err != nil {
+		return own.err
 	}
-	enterName, leaveName := w.options.entryProgram(w.via), w.options.returnProgram(w.via)
-	own := &ebpf.CollectionSpec{Maps: w.spec.Maps, Types: w.spec.Types, ByteOrder: w.spec.ByteOrder, Programs: map[string]*ebpf.ProgramSpec{}}
-	for _, name := range []string{enterName, leaveName} {
-		if name == "" {
-			continue
-		}
-		program, err := w.copyFor(name, number, t)
-		if err != nil {
-			return err
-		}
-		own.Programs[name] = program
+	w.programs = append(w.programs, own.leave)
+	if own.enter != nil {
+		w.programs = append(w.programs, own.enter)
 	}
-	loaded, err := ebpf.NewCollectionWithOptions(own, find.collectionOptions(w.collection.Maps))
-	if err != nil {
+	if err := w.attach(own.leave, t, true); err != nil || own.enter == nil {
 		return err
 	}
-	defer loaded.Close()
-	leave := loaded.DetachProgram(leaveName)
-	w.programs = append(w.programs, leave)
-	if err := w.attach(leave, t, true); err != nil || enterName == "" {
-		return err
-	}
-	enter := loaded.DetachProgram(enterName)
-	w.programs = append(w.programs, enter)
-	return w.attach(enter, t, false)
+	return w.attach(own.enter, t, false)
 }
 
 func (w *Calls) attach(program *ebpf.Program, t *CallTarget, isReturn bool) error {
@@ -171,23 +149,54 @@ func (w *Calls) copyFor(name string, number int, t *CallTarget) (*ebpf.ProgramSp
 	}
 	setMark(own, functionMark, int64(number))
 	setMark(own, resultMark, int64(w.resultBytes(t)))
-	bodies := map[string]asm.Instructions{"result_body": t.loadResult()}
+	bodies := t.bodies()
+	bodies["result_body"] = t.loadResult()
+	if t.Program != nil {
+		if loads := t.loadArguments(); loads != nil {
+			bodies["arguments_body"] = loads
+		}
+	}
+	return own, replaceStubs(own, bodies)
+}
+
+// bodies are the function's filter and fields; none: every call is wanted.
+func (t *CallTarget) bodies() map[string]asm.Instructions {
+	bodies := map[string]asm.Instructions{}
 	if t.Program != nil {
 		bodies["entry_body"], bodies["return_body"] = t.Program.Entry, t.Program.Return
 		if t.Program.AtEntry {
 			bodies["filter_body"] = t.Program.Filter
 		}
-		if loads := t.loadArguments(); loads != nil {
-			bodies["arguments_body"] = loads
-		}
 	}
-	var err error
+	return bodies
+}
+
+func replaceStubs(program *ebpf.ProgramSpec, bodies map[string]asm.Instructions) (err error) {
 	for stub, body := range bodies {
-		if hasStub(own, stub) {
-			err = errors.Join(err, expr.Replace(own, stub, body))
+		if hasStub(program, stub) {
+			err = errors.Join(err, expr.Replace(program, stub, body))
 		}
 	}
-	return own, err
+	return err
+}
+
+// serveAll puts the filters and fields of all functions into one program.
+func serveAll(program *ebpf.ProgramSpec, targets []*CallTarget) error {
+	if !haveOwnCode(targets) {
+		return nil
+	}
+	joint := map[string]asm.Instructions{}
+	for _, stub := range []string{"filter_body", "entry_body", "return_body"} {
+		var all []asm.Instructions
+		for _, t := range targets {
+			all = append(all, t.bodies()[stub])
+		}
+		var err error
+		if joint[stub], err = expr.Switch(all); err != nil {
+			return err
+		}
+	}
+	return replaceStubs(program, joint)
 }
 
 func hasStub(spec *ebpf.ProgramSpec, name string) bool {
@@ -203,8 +212,12 @@ func setMark(spec *ebpf.ProgramSpec, mark, value int64) {
 	}
 }
 
-// attachMulti attaches one program to all functions.
+// attachMulti attaches one program to all functions. The kernel refuses all for one that it
+// does not know: those are left out before, as far as is known.
 func (w *Calls) attachMulti() error {
+	if err := w.leaveOutUntraceable(); err != nil {
+		return err
+	}
 	options := w.multiOptions(true)
 	program := w.collection.Programs[w.options.returnProgram(KprobeMulti)]
 	leave, err := link.KretprobeMulti(program, options)
@@ -230,10 +243,39 @@ func (w *Calls) attachMulti() error {
 	return nil
 }
 
+// leaveOutUntraceable does without functions whose entry ftrace cannot witness, and those of a name that another one has.
+func (w *Calls) leaveOutUntraceable() error {
+	listing := traceableSymbols(w.targets)
+	var without leftOut
+	taken := map[string]bool{}
+	for number, t := range w.targets {
+		var why string
+		for _, symbol := range t.Symbols {
+			switch {
+			case listing.Known && listing.Has(symbol) == kernel.Off:
+				why = notTraceable
+			case taken[symbol]:
+				why = "another function has that name, and kprobe.multi takes no two of one name"
+			}
+			taken[symbol] = true
+		}
+		switch {
+		case why == "":
+			continue
+		case t.Root || len(w.targets) == 1:
+			return fmt.Errorf("%s: %s", t.Name, why)
+		}
+		w.targets[number] = nil
+		without.add(t.Name, why)
+	}
+	w.notes = append(w.notes, without.notes()...)
+	return nil
+}
+
 // multiOptions name all functions, each with its number, or only those of the kernel itself.
 func (w *Calls) multiOptions(modules bool) (o link.KprobeMultiOptions) {
 	for number, t := range w.targets {
-		if t.Module != "" && !modules {
+		if t == nil || t.Module != "" && !modules {
 			continue
 		}
 		for _, symbol := range t.Symbols {

@@ -71,6 +71,7 @@ type CallOptions struct {
 	Via         Means
 	MaxActive   int         // calls of a function that may be under way at once, for return probes; 0: by the number of CPUs
 	Cancelled   func() bool // asked while much is attached one after the other; nil: never
+	OneByOne    func(n int) // told before so many functions are attached one after the other, which takes long; nil: nobody
 	RingBytes   uint32      // a power of two; default 2 MiB
 	hash        bool        // as on a kernel without task storage: for tests
 }
@@ -173,7 +174,7 @@ func (o *CallOptions) order(targets []*CallTarget) []Means {
 	if kernel.Preemption("/") != kernel.Off {
 		means = []Means{Kretprobe, KprobeMulti, Fexit}
 	}
-	if len(targets) > oneByOne && !haveOwnCode(targets) {
+	if len(targets) > oneByOne {
 		means = slices.DeleteFunc(means, func(m Means) bool { return m == KprobeMulti })
 		means = slices.Insert(means, 0, KprobeMulti)
 	}
@@ -191,9 +192,6 @@ func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Mean
 	}
 	if w.spec, err = loadCall(); err != nil {
 		return nil, err
-	}
-	if via == KprobeMulti && haveOwnCode(targets) {
-		return nil, errors.New("filters and fields differ from function to function, and one program serves all")
 	}
 	if find.types == nil {
 		return nil, errors.New("the kernel has no BTF type information (CONFIG_DEBUG_INFO_BTF): give a file with it by --btf")
@@ -321,9 +319,14 @@ func (w *Calls) loadBase(find *CallTargets) (err error) {
 			keep[p.Programs[via]] = true
 		}
 	}
-	for name := range base.Programs {
-		if !keep[name] {
+	for name, program := range base.Programs {
+		switch {
+		case !keep[name]:
 			delete(base.Programs, name)
+		case w.via == KprobeMulti:
+			if err := serveAll(program, w.targets); err != nil {
+				return err
+			}
 		}
 	}
 	options := find.collectionOptions(nil)

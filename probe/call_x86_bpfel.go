@@ -26,7 +26,8 @@ type callCallInput struct {
 	Tgid        uint32
 	Tid         uint32
 	Cpu         uint32
-	ResultBytes uint32
+	ResultBytes uint16
+	Function    uint16
 	Comm        [16]int8
 }
 

@@ -18,7 +18,7 @@ type Denial struct {
 // Denials are the paths on which a probe may hang or crash the machine, even
 // where the kernel itself would allow it.
 var Denials = []Denial{
-	{"it is where threads are switched, and all of them sleep in it at once: witness the tracepoint sched:sched_switch instead", []string{
+	{"it is where threads are switched, and all of them sleep in it at once: use iowitness offcpu or runq, which witness the tracepoint sched:sched_switch", []string{
 		"schedule", "__schedule*", "schedule_idle", "schedule_preempt_disabled", "schedule_user", "schedule_rtlock",
 		"schedule_timeout*", "schedule_hrtimeout*", "preempt_schedule*", "dynamic_preempt_schedule*", "__cond_resched*",
 		"context_switch", "finish_task_switch", "prepare_task_switch", "__switch_to*", "ret_from_fork*",

@@ -119,7 +119,7 @@ func (e *evidence) refuseFunction(d *Description, f *diagnosis.Function, target 
 	case d.Means == Fexit && target.Found[0].Name != target.Name:
 		return "BPF trampolines need the function by its own name: " + f.Note
 	case d.Means == Fexit && f.Traceable == string(kernel.Off):
-		return "ftrace cannot witness its entry (notrace, or no call to ftrace in it)"
+		return notTraceable
 	}
 	return ""
 }

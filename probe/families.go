@@ -158,18 +158,28 @@ func (t *CallTarget) errorBytes() int {
 
 // traceable leaves out functions whose entry ftrace cannot witness, as far as is known.
 func traceable(targets []*CallTarget) []*CallTarget {
+	listing := traceableSymbols(targets)
+	if !listing.Known {
+		return targets
+	}
+	return slices.DeleteFunc(slices.Clone(targets), func(t *CallTarget) bool {
+		return slices.ContainsFunc(t.Symbols, func(s string) bool { return listing.Has(s) == kernel.Off })
+	})
+}
+
+// notTraceable is why fexit and kprobe.multi cannot witness a function.
+const notTraceable = "ftrace cannot witness its entry (notrace, or no call to ftrace in it)"
+
+// traceableSymbols tells of functions' symbols whether ftrace can witness their entry, if that is known.
+func traceableSymbols(targets []*CallTarget) (listing kernel.Listing) {
 	var names []string
 	for _, t := range targets {
 		names = append(names, t.Symbols...)
 	}
 	for _, mount := range kernel.TracefsMounts("/", "") {
-		listing := kernel.ReadTraceable(os.DirFS(mount), names)
-		if !listing.Known {
-			continue
+		if listing = kernel.ReadTraceable(os.DirFS(mount), names); listing.Known {
+			break
 		}
-		return slices.DeleteFunc(slices.Clone(targets), func(t *CallTarget) bool {
-			return slices.ContainsFunc(t.Symbols, func(s string) bool { return listing.Has(s) == kernel.Off })
-		})
 	}
-	return targets
+	return listing
 }

@@ -243,7 +243,7 @@ func (c *catalog) against(m Means, p *diagnosis.Probeable) string {
 	case m != Fexit && p.Blacklisted == string(kernel.On):
 		return "the kernel refuses kprobes on it (its blacklist)"
 	case (m == Fexit || m == KprobeMulti) && p.Traceable == string(kernel.Off):
-		return "ftrace cannot witness its entry (notrace, or no call to ftrace in it)"
+		return notTraceable
 	case m == Fexit && !ownName:
 		return "a BPF trampoline needs a function by its own name, and the compiler has changed this one"
 	case m == Fexit && c.names.known && !c.names.has(p.Module, p.Name):

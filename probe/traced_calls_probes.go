@@ -33,6 +33,7 @@ type callEvent struct {
 // without the others, unless it is a root.
 func (w *tracedCalls) makeProbes(targets []*CallTarget) error {
 	var refused error
+	var without leftOut
 	made := 0
 	active := w.options.MaxActive
 	if active == 0 {
@@ -54,10 +55,13 @@ func (w *tracedCalls) makeProbes(targets []*CallTarget) error {
 		}
 		refused = cmp.Or(refused, err)
 		w.targets, w.functions = append(w.targets, nil), append(w.functions, nil)
-		w.note("%s is not witnessed: %v", t.Name, err)
+		without.add(t.Name, reason(err))
 	}
 	if made == 0 {
 		return fmt.Errorf("no function could be probed: %w", refused)
+	}
+	for _, note := range without.notes() {
+		w.noteOnce(note)
 	}
 	w.learnTasks()
 	return nil

@@ -58,11 +58,11 @@ func (c *callFlags) run(s *streams, p *callPlan, v *callViews) error {
 			return nil, err
 		}
 		r := &callSession{flags: c, plan: p, views: v, out: out, names: newNames("/"), losses: lossesTold{}}
-		return r, r.open(end)
+		return r, r.open(s, end)
 	}, (*callSession).watch)
 }
 
-func (r *callSession) open(end *ending) (err error) {
+func (r *callSession) open(s *streams, end *ending) (err error) {
 	c, p := r.flags, r.plan
 	o := probe.CallOptions{
 		Sums: p.sums, Records: p.lists, Stacks: p.stacks, KeyWords: p.words, Budget: c.MaxRate, Ratio: c.Sample,
@@ -70,6 +70,9 @@ func (r *callSession) open(end *ending) (err error) {
 		PIDs: c.Pid, Comm: c.Comm, Follow: c.command != nil, IncludeSelf: c.IncludeSelf, Silence: defaultSilent,
 		Via: c.via, MaxActive: c.MaxDepth, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
 		Lean: func() error { return p.leaner(c) },
+		OneByOne: func(n int) {
+			fmt.Fprintf(s.err, "iowitness: %d functions are attached one by one, which may take minutes; Ctrl-C ends it\n", n)
+		},
 	}
 	if !r.views.tree {
 		o.Slower = c.Slower

@@ -31,8 +31,9 @@ func readFile(t *testing.T, name string) string {
 }
 
 type callsDocument struct {
-	Means string
-	Rows  []struct {
+	Means     string
+	Functions int
+	Rows      []struct {
 		Function      string
 		Keys          map[string]string
 		Count, Errors uint64
