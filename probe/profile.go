@@ -88,7 +88,7 @@ type Profile struct {
 	stacks            stackCache
 	cpus              []profileProfCpu // at the end of the last interval
 	times             cpuTimes
-	told              int              // processes told since the kernel side's table of them was emptied
+	told              int // processes told since the kernel side's table of them was emptied
 }
 
 // OpenProfile loads the kernel side and attaches it, with its gate still closed. An error that
