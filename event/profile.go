@@ -112,9 +112,16 @@ func (c *CPUSamples) Busy() (part, of uint64) {
 // Add adds what was sampled at another time.
 func (c *CPUSamples) Add(other *CPUSamples) {
 	for _, sum := range [...]struct{ to, by *uint64 }{
-		{&c.Samples, &other.Samples}, {&c.Idle, &other.Idle}, {&c.LeftOut, &other.LeftOut}, {&c.Rested, &other.Rested},
-		{&c.Gaps, &other.Gaps}, {&c.Missed, &other.Missed}, {&c.GapNS, &other.GapNS},
-		{&c.PassedNS, &other.PassedNS}, {&c.IdleNS, &other.IdleNS}, {&c.StolenNS, &other.StolenNS},
+		{&c.Samples, &other.Samples},
+		{&c.Idle, &other.Idle},
+		{&c.LeftOut, &other.LeftOut},
+		{&c.Rested, &other.Rested},
+		{&c.Gaps, &other.Gaps},
+		{&c.Missed, &other.Missed},
+		{&c.GapNS, &other.GapNS},
+		{&c.PassedNS, &other.PassedNS},
+		{&c.IdleNS, &other.IdleNS},
+		{&c.StolenNS, &other.StolenNS},
 	} {
 		*sum.to += *sum.by
 	}
