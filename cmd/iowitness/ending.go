@@ -71,12 +71,12 @@ func (e *ending) call(interrupt func()) {
 }
 
 // early is how a run ends that was asked to before it has begun: as if the signal had killed it, which is
-// said, as nothing else is. nil: nobody reads any more.
+// said, as nothing else is. Where nobody reads any more there is nobody to tell. It is never nil.
 func (e *ending) early() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.signal == nil {
-		return nil
+		return exitStatus(exitOK)
 	}
 	return endedEarly{e.signal}
 }

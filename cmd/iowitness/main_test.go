@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/iowitness/iowitness/cmd/iowitness/signals"
 	"github.com/iowitness/iowitness/lab"
 )
 
@@ -22,7 +21,6 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
-	signals.Leave() // workloads are this program too, and end by a signal as others do
 	lab.Main()
 	if lab.Guest() {
 		binary = lab.Program
