@@ -141,7 +141,7 @@ func jobsByTheirCalls(t *testing.T, args ...string) {
 			}
 		}
 		truth := lab.ReadTruth(t, truthFile)
-		t.Logf("%s: %v, %d ns for a copy_process; %v by its own clock", kind, counts, median[kind], truth.Total)
+		t.Logf("%s: %v, %d ns for a copy_process; %v by its own clock; %d under way, lost %v", kind, counts, median[kind], truth.Total, d.UnderWay, d.Lost)
 		// The Go runtime makes some threads, too. The command itself is followed, but made by nobody who is; so is
 		// the thread that was its first, if another one made the program of it.
 		if made, ended := counts["copy_process"], counts["exit_files"]; made < 100 || made > 125 || ended < made+1 || ended > made+2 {
