@@ -102,7 +102,7 @@ int return_kretprobe(struct pt_regs *regs)
 
 /*
  * At a return ip is where the function returns to. Not so by kretprobe before 5.15, and by
- * kprobe.multi from 6.14 on where another function jumped to it, or in newer ones always:
+ * kprobe.multi from 6.14 on where another function jumped to it, or in some always:
  * then it is the probes' trampoline or the function itself, before which is no call of it.
  */
 SEC("kretprobe")
@@ -157,13 +157,35 @@ int error_multi(struct pt_regs *regs)
 SEC("raw_tp/sys_enter")
 int error_enter(struct bpf_raw_tracepoint_args *ctx)
 {
-	return begin_syscall((void *)ctx->args[0], ctx->args[1]);
+	struct pt_regs *regs = (void *)ctx->args[0];
+	__u64 args[SYSCALL_ARGS] = {
+		BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si), BPF_CORE_READ(regs, dx),
+		BPF_CORE_READ(regs, r10), BPF_CORE_READ(regs, r8), BPF_CORE_READ(regs, r9),
+	};
+
+	return begin_syscall(args, ctx->args[1]);
 }
 
 SEC("raw_tp/sys_exit")
 int error_exit(struct bpf_raw_tracepoint_args *ctx)
 {
-	return end_syscall(ctx->args[1]);
+	return end_syscall(BPF_CORE_READ((struct pt_regs *)ctx->args[0], orig_ax), ctx->args[1]);
+}
+
+SEC("tp/raw_syscalls/sys_enter")
+int error_enter_tp(struct trace_sys_enter *event)
+{
+	__u64 args[SYSCALL_ARGS] = {
+		event->args[0], event->args[1], event->args[2], event->args[3], event->args[4], event->args[5],
+	};
+
+	return begin_syscall(args, event->id);
+}
+
+SEC("tp/raw_syscalls/sys_exit")
+int error_exit_tp(struct trace_sys_exit *event)
+{
+	return end_syscall(event->id, event->ret);
 }
 
 SEC("raw_tp/signal_generate")

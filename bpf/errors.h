@@ -9,6 +9,7 @@
 #define IOWITNESS_ERRORS_H
 
 #include "call.h"
+#include "tracepoint.h"
 
 const struct failed_record *failed_record_layout __attribute__((unused));
 const struct signal_record *signal_record_layout __attribute__((unused));
@@ -100,12 +101,14 @@ INLINE __u64 argument_at(struct thread_errors *errors, __u32 n)
 	return errors->arg[(n - 1) & 7];
 }
 
-SUBPROGRAM int begin_syscall(struct pt_regs *regs, __u32 number)
+#define SYSCALL_ARGS 6
+
+SUBPROGRAM int begin_syscall(__u64 *args, __u32 number)
 {
 	struct task_struct *task = this_task();
 	__u64 id = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
 	struct thread_errors *errors;
-	__u32 paths;
+	__u32 paths, i;
 
 	if (!epoch || !is_wanted(task, id, id >> 32) || !is_heard(now))
 		return 0;
@@ -120,12 +123,9 @@ SUBPROGRAM int begin_syscall(struct pt_regs *regs, __u32 number)
 	errors->returns = 0;
 	errors->has_path = 0;
 	errors->mm = (__u64)BPF_CORE_READ(task, mm);
-	errors->arg[0] = BPF_CORE_READ(regs, di);
-	errors->arg[1] = BPF_CORE_READ(regs, si);
-	errors->arg[2] = BPF_CORE_READ(regs, dx);
-	errors->arg[3] = BPF_CORE_READ(regs, r10);
-	errors->arg[4] = BPF_CORE_READ(regs, r8);
-	errors->arg[5] = BPF_CORE_READ(regs, r9);
+#pragma unroll
+	for (i = 0; i < SYSCALL_ARGS; i++)
+		errors->arg[i] = args[i];
 	paths = paths_of(number, errors->compat);
 	if (paths & PATH_AT_ENTRY)
 		errors->has_path = bpf_probe_read_user_str(errors->path, sizeof(errors->path),
@@ -146,14 +146,17 @@ INLINE __s64 result_of(struct call_input *in)
 #define CALL_BYTES 5
 #define CALL_RELATIVE 0xe8
 
-/* The address that a call before a place of return calls; 0: not known, as by a pointer. */
+/*
+ * The address that a call before a place of return calls. Where none stands there, as behind a
+ * call by a pointer or in the probes' own code, that place itself; 0: it is not known.
+ */
 INLINE __u64 called_before(__u64 to)
 {
 	__u8 code[CALL_BYTES] = {};
 	__s32 distance = 0;
 
 	if (!to || bpf_probe_read_kernel(code, sizeof(code), (void *)(to - CALL_BYTES)) || code[0] != CALL_RELATIVE)
-		return 0;
+		return to;
 	__builtin_memcpy(&distance, code + 1, sizeof(distance));
 	return to + distance;
 }
@@ -264,7 +267,8 @@ INLINE bool ends_handler(struct thread_errors *errors)
 	return errors->compat ? number == COMPAT_SIGRETURN || number == COMPAT_RT_SIGRETURN : number == RT_SIGRETURN;
 }
 
-SUBPROGRAM int end_syscall(__u64 ret)
+/* The end of a call of another number than began last is one of which the begin was not seen. */
+SUBPROGRAM int end_syscall(__u32 number, __u64 ret)
 {
 	struct thread_errors *errors = find_errors();
 	struct failed_key key = {};
@@ -273,7 +277,7 @@ SUBPROGRAM int end_syscall(__u64 ret)
 
 	if (!errors || !errors->start)
 		return 0;
-	if (epoch && (__s64)ret < 0 && (__s64)ret >= -4095 && !ends_handler(errors)) {
+	if (epoch && errors->number == number && (__s64)ret < 0 && (__s64)ret >= -4095 && !ends_handler(errors)) {
 		now = bpf_ktime_get_ns();
 		key.number = errors->number;
 		key.compat = errors->compat;

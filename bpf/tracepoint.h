@@ -35,6 +35,18 @@ struct trace_sched_wakeup {
 	int pid;
 };
 
+struct trace_sys_enter {
+	struct trace_entry entry;
+	long id;
+	unsigned long args[6];
+};
+
+struct trace_sys_exit {
+	struct trace_entry entry;
+	long id;
+	long ret;
+};
+
 const volatile __u32 newtask_pid_at = 0, newtask_flags_at = 0, exec_old_pid_at = 0, free_pid_at = 0;
 
 #define EVENT_FIELD(type, event, at) ({ \

@@ -139,6 +139,22 @@ func (w *Calls) Losses() ([]Loss, error) {
 		sum.Unreadable += b.Unreadable
 		sum.Skipped += b.Skipped
 	}
+	unseen, err := w.unseen()
+	if err != nil {
+		return nil, err
+	}
+	return append(append(losses, unseen...),
+		Loss{ID: "missed_return", Title: "calls not counted: the function's return was not seen", Count: sum.Missed},
+		Loss{ID: "given_up", Title: "calls given up: they were under way when witnessing paused", Count: sum.GivenUp},
+		Loss{ID: "unreadable", Title: "calls left out: what the filter asks for could not be read", Count: sum.Unreadable},
+		Loss{ID: "ratio", Title: "calls not measured: only one in some is", Count: sum.Skipped},
+		Loss{ID: "stray_return", Title: "returns of calls that began before, or were left out", Count: sum.Strays, Harmless: true},
+		Loss{ID: "undecoded", Title: "records not understood", Count: w.undecoded},
+	), nil
+}
+
+// unseen is what the kernel says it left out, of whatever thread.
+func (w *Calls) unseen() ([]Loss, error) {
 	skipped, err := skippedRuns(w.allPrograms())
 	if err != nil {
 		return nil, err
@@ -149,16 +165,21 @@ func (w *Calls) Losses() ([]Loss, error) {
 			missed += n
 		}
 	}
-	return append(losses,
-		Loss{ID: "missed_return", Title: "calls not counted: the function's return was not seen", Count: sum.Missed},
-		Loss{ID: "missed_run", Title: "entries or returns not seen: the kernel did not run the probe", Count: skipped},
-		Loss{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: missed, Harmless: true},
-		Loss{ID: "given_up", Title: "calls given up: they were under way when witnessing paused", Count: sum.GivenUp},
-		Loss{ID: "unreadable", Title: "calls left out: what the filter asks for could not be read", Count: sum.Unreadable},
-		Loss{ID: "ratio", Title: "calls not measured: only one in some is", Count: sum.Skipped},
-		Loss{ID: "stray_return", Title: "returns of calls that began before, or were left out", Count: sum.Strays, Harmless: true},
-		Loss{ID: "undecoded", Title: "records not understood", Count: w.undecoded},
-	), nil
+	if w.options.Errors {
+		return w.unseenErrors(skipped, missed)
+	}
+	return []Loss{
+		{ID: "missed_run", Title: "entries or returns not seen: the kernel did not run the probe", Count: skipped},
+		{ID: "kernel_missed", Title: "returns that the kernel says it missed", Count: missed, Harmless: true},
+	}, nil
+}
+
+// returnPrograms are those at functions' returns.
+func (w *Calls) returnPrograms() []*ebpf.Program {
+	if w.via == KprobeMulti {
+		return []*ebpf.Program{w.collection.Programs[w.options.returnProgram(w.via)]}
+	}
+	return w.programs
 }
 
 func (w *Calls) allPrograms() []*ebpf.Program {

@@ -166,7 +166,7 @@ func (o *CallOptions) order(targets []*CallTarget) []Means {
 	if o.Via != "" {
 		return []Means{o.Via}
 	}
-	if o.Errors {
+	if o.Errors { // of functions of which there are two of one name return probes have neither
 		return []Means{KprobeMulti, Fexit, Kretprobe}
 	}
 	means := slices.Clone(callMeans)
@@ -301,9 +301,7 @@ func (o *CallOptions) entryProgram(via Means) string {
 var followPoints = map[string]string{"call_fork": "sched_process_fork", "call_exec": "sched_process_exec", "call_exit": "sched_process_exit"}
 
 // errorPoints are the tracepoints of what fails, by program.
-var errorPoints = map[string]string{
-	"error_enter": "sys_enter", "error_exit": "sys_exit", "error_signal": "signal_generate", "error_death": "sched_process_exit",
-}
+var errorPoints = map[string]string{"error_signal": "signal_generate", "error_death": "sched_process_exit"}
 
 // loadBase loads the maps and what serves all functions.
 func (w *Calls) loadBase(find *CallTargets) (err error) {
@@ -317,6 +315,11 @@ func (w *Calls) loadBase(find *CallTargets) (err error) {
 	}
 	for name := range errorPoints {
 		keep[name] = w.options.Errors
+	}
+	for _, via := range w.syscallMeans() {
+		for _, p := range syscallPoints {
+			keep[p.Programs[via]] = true
+		}
 	}
 	for name := range base.Programs {
 		if !keep[name] {
@@ -367,7 +370,7 @@ func (w *Calls) attachThreads() error {
 			w.links = append(w.links, l)
 		}
 	}
-	return nil
+	return w.attachSyscalls()
 }
 
 // Means is the one in use; Notes say in sentences what cannot be told here.

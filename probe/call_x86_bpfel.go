@@ -189,7 +189,9 @@ const (
 	callProgCallRetMulti      = "call_ret_multi"
 	callProgErrorDeath        = "error_death"
 	callProgErrorEnter        = "error_enter"
+	callProgErrorEnterTp      = "error_enter_tp"
 	callProgErrorExit         = "error_exit"
+	callProgErrorExitTp       = "error_exit_tp"
 	callProgErrorFexit        = "error_fexit"
 	callProgErrorKretprobe    = "error_kretprobe"
 	callProgErrorMulti        = "error_multi"
@@ -211,6 +213,7 @@ const (
 	callVarCallRecordLayout   = "call_record_layout"
 	callVarDeathRecordLayout  = "death_record_layout"
 	callVarEpoch              = "epoch"
+	callVarExecOldPidAt       = "exec_old_pid_at"
 	callVarFailedRecordLayout = "failed_record_layout"
 	callVarFdArgument         = "fd_argument"
 	callVarFellSilent         = "fell_silent"
@@ -219,12 +222,15 @@ const (
 	callVarFilterFollow       = "filter_follow"
 	callVarFilterSubsystem    = "filter_subsystem"
 	callVarFilterTgid         = "filter_tgid"
+	callVarFreePidAt          = "free_pid_at"
 	callVarGeneration         = "generation"
 	callVarHasCode            = "has_code"
 	callVarHasKeys            = "has_keys"
 	callVarHolders            = "holders"
 	callVarIncludeSelf        = "include_self"
 	callVarKeyWords           = "key_words"
+	callVarNewtaskFlagsAt     = "newtask_flags_at"
+	callVarNewtaskPidAt       = "newtask_pid_at"
 	callVarOnlyInside         = "only_inside"
 	callVarOutBytes           = "out_bytes"
 	callVarPathArguments      = "path_arguments"
@@ -300,7 +306,9 @@ type callProgramSpecs struct {
 	CallRetMulti    *ebpf.ProgramSpec `ebpf:"call_ret_multi"`
 	ErrorDeath      *ebpf.ProgramSpec `ebpf:"error_death"`
 	ErrorEnter      *ebpf.ProgramSpec `ebpf:"error_enter"`
+	ErrorEnterTp    *ebpf.ProgramSpec `ebpf:"error_enter_tp"`
 	ErrorExit       *ebpf.ProgramSpec `ebpf:"error_exit"`
+	ErrorExitTp     *ebpf.ProgramSpec `ebpf:"error_exit_tp"`
 	ErrorFexit      *ebpf.ProgramSpec `ebpf:"error_fexit"`
 	ErrorKretprobe  *ebpf.ProgramSpec `ebpf:"error_kretprobe"`
 	ErrorMulti      *ebpf.ProgramSpec `ebpf:"error_multi"`
@@ -351,6 +359,7 @@ type callVariableSpecs struct {
 	CallRecordLayout   *ebpf.VariableSpec `ebpf:"call_record_layout"`
 	DeathRecordLayout  *ebpf.VariableSpec `ebpf:"death_record_layout"`
 	Epoch              *ebpf.VariableSpec `ebpf:"epoch"`
+	ExecOldPidAt       *ebpf.VariableSpec `ebpf:"exec_old_pid_at"`
 	FailedRecordLayout *ebpf.VariableSpec `ebpf:"failed_record_layout"`
 	FdArgument         *ebpf.VariableSpec `ebpf:"fd_argument"`
 	FellSilent         *ebpf.VariableSpec `ebpf:"fell_silent"`
@@ -359,12 +368,15 @@ type callVariableSpecs struct {
 	FilterFollow       *ebpf.VariableSpec `ebpf:"filter_follow"`
 	FilterSubsystem    *ebpf.VariableSpec `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.VariableSpec `ebpf:"filter_tgid"`
+	FreePidAt          *ebpf.VariableSpec `ebpf:"free_pid_at"`
 	Generation         *ebpf.VariableSpec `ebpf:"generation"`
 	HasCode            *ebpf.VariableSpec `ebpf:"has_code"`
 	HasKeys            *ebpf.VariableSpec `ebpf:"has_keys"`
 	Holders            *ebpf.VariableSpec `ebpf:"holders"`
 	IncludeSelf        *ebpf.VariableSpec `ebpf:"include_self"`
 	KeyWords           *ebpf.VariableSpec `ebpf:"key_words"`
+	NewtaskFlagsAt     *ebpf.VariableSpec `ebpf:"newtask_flags_at"`
+	NewtaskPidAt       *ebpf.VariableSpec `ebpf:"newtask_pid_at"`
 	OnlyInside         *ebpf.VariableSpec `ebpf:"only_inside"`
 	OutBytes           *ebpf.VariableSpec `ebpf:"out_bytes"`
 	PathArguments      *ebpf.VariableSpec `ebpf:"path_arguments"`
@@ -464,6 +476,7 @@ type callVariables struct {
 	CallRecordLayout   *ebpf.Variable `ebpf:"call_record_layout"`
 	DeathRecordLayout  *ebpf.Variable `ebpf:"death_record_layout"`
 	Epoch              *ebpf.Variable `ebpf:"epoch"`
+	ExecOldPidAt       *ebpf.Variable `ebpf:"exec_old_pid_at"`
 	FailedRecordLayout *ebpf.Variable `ebpf:"failed_record_layout"`
 	FdArgument         *ebpf.Variable `ebpf:"fd_argument"`
 	FellSilent         *ebpf.Variable `ebpf:"fell_silent"`
@@ -472,12 +485,15 @@ type callVariables struct {
 	FilterFollow       *ebpf.Variable `ebpf:"filter_follow"`
 	FilterSubsystem    *ebpf.Variable `ebpf:"filter_subsystem"`
 	FilterTgid         *ebpf.Variable `ebpf:"filter_tgid"`
+	FreePidAt          *ebpf.Variable `ebpf:"free_pid_at"`
 	Generation         *ebpf.Variable `ebpf:"generation"`
 	HasCode            *ebpf.Variable `ebpf:"has_code"`
 	HasKeys            *ebpf.Variable `ebpf:"has_keys"`
 	Holders            *ebpf.Variable `ebpf:"holders"`
 	IncludeSelf        *ebpf.Variable `ebpf:"include_self"`
 	KeyWords           *ebpf.Variable `ebpf:"key_words"`
+	NewtaskFlagsAt     *ebpf.Variable `ebpf:"newtask_flags_at"`
+	NewtaskPidAt       *ebpf.Variable `ebpf:"newtask_pid_at"`
 	OnlyInside         *ebpf.Variable `ebpf:"only_inside"`
 	OutBytes           *ebpf.Variable `ebpf:"out_bytes"`
 	PathArguments      *ebpf.Variable `ebpf:"path_arguments"`
@@ -515,7 +531,9 @@ type callPrograms struct {
 	CallRetMulti    *ebpf.Program `ebpf:"call_ret_multi"`
 	ErrorDeath      *ebpf.Program `ebpf:"error_death"`
 	ErrorEnter      *ebpf.Program `ebpf:"error_enter"`
+	ErrorEnterTp    *ebpf.Program `ebpf:"error_enter_tp"`
 	ErrorExit       *ebpf.Program `ebpf:"error_exit"`
+	ErrorExitTp     *ebpf.Program `ebpf:"error_exit_tp"`
 	ErrorFexit      *ebpf.Program `ebpf:"error_fexit"`
 	ErrorKretprobe  *ebpf.Program `ebpf:"error_kretprobe"`
 	ErrorMulti      *ebpf.Program `ebpf:"error_multi"`
@@ -540,7 +558,9 @@ func (p *callPrograms) Close() error {
 		p.CallRetMulti,
 		p.ErrorDeath,
 		p.ErrorEnter,
+		p.ErrorEnterTp,
 		p.ErrorExit,
+		p.ErrorExitTp,
 		p.ErrorFexit,
 		p.ErrorKretprobe,
 		p.ErrorMulti,
