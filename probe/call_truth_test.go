@@ -246,13 +246,8 @@ func TestACallTakesTheTimeItsCallerSees(t *testing.T) {
 	}
 }
 
-// TestMissedReturnsOfCallsAreShown: sleepers for whom the pool of return probes is too small.
-func TestMissedReturnsOfCallsAreShown(t *testing.T) {
-	needProbes(t)
-	const threads, sleeps = 32, 6
-	// The kernel's count is of all processes.
-	w := openCalls(t, CallOptions{Via: Kretprobe, Sums: true, MaxActive: 8, PIDs: []uint32{}}, "hrtimer_nanosleep")
-	startCalls(t, w)
+// sleepTogether has threads sleep at the same time, more often than once.
+func sleepTogether(threads, sleeps int) {
 	var all sync.WaitGroup
 	for range threads {
 		all.Go(func() {
@@ -265,6 +260,16 @@ func TestMissedReturnsOfCallsAreShown(t *testing.T) {
 	}
 	all.Wait()
 	time.Sleep(50 * time.Millisecond)
+}
+
+// TestMissedReturnsOfCallsAreShown: sleepers for whom the pool of return probes is too small.
+func TestMissedReturnsOfCallsAreShown(t *testing.T) {
+	needProbes(t)
+	const threads, sleeps = 32, 6
+	// The kernel's count is of all processes.
+	w := openCalls(t, CallOptions{Via: Kretprobe, Sums: true, MaxActive: 8, PIDs: []uint32{}}, "hrtimer_nanosleep")
+	startCalls(t, w)
+	sleepTogether(threads, sleeps)
 	if err := w.Pause(); err != nil {
 		t.Fatal(err)
 	}

@@ -189,6 +189,22 @@ func TestNoFailedCallIsLeftOut(t *testing.T) {
 	callLosses(t, w, "call_budget", "ring_call")
 }
 
+// TestWhereErrorsBeginMayBeMissed: of functions in which too many threads sleep for the pool of
+// return probes not all returns are seen. It is told, as an error may have begun there.
+func TestWhereErrorsBeginMayBeMissed(t *testing.T) {
+	needProbes(t)
+	const threads, sleeps = 32, 6
+	w := openCalls(t, CallOptions{Errors: true, Via: Kretprobe, MaxActive: 8, PIDs: []uint32{}}, "hrtimer_nanosleep")
+	startCalls(t, w)
+	sleepTogether(threads, sleeps)
+	if err := w.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if callLosses(t, w, "missed_run")["missed_run"] == 0 {
+		t.Error("no return is told as missed")
+	}
+}
+
 // TestFamiliesNameFunctionsOfThisKernel that may return an error, first those of execve.
 func TestFamiliesNameFunctionsOfThisKernel(t *testing.T) {
 	find, err := NewCallTargets("")
