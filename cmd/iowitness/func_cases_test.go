@@ -213,10 +213,10 @@ func TestAnInterruptEndsAttaching(t *testing.T) {
 	for _, c := range []struct {
 		via     string
 		signals int
-	}{{"fexit", 1}, {"fexit", 2}, {"kretprobe", 1}, {"kretprobe", 2}} {
+	}{{"fexit", 1}, {"fexit", 2}, {"kretprobe", 1}} {
 		t.Run(fmt.Sprintf("%s, %d", c.via, c.signals), func(t *testing.T) {
 			cmd, errs := attaching(t, "--via", c.via)
-			before := linksOf(t, cmd, 40)
+			before := linksOf(t, cmd, 24)
 			took, status := ended(t, cmd, c.signals)
 			t.Logf("of %d links it ended after %v: %v %s", before, took, status, errs)
 			if before < 0 || took > 30*time.Second { // the kernel waits for each: to attach to all would take minutes
@@ -229,6 +229,9 @@ func TestAnInterruptEndsAttaching(t *testing.T) {
 	}
 	// What is attached by one probe for all takes no time worth a word.
 	t.Run("as it chooses", func(t *testing.T) {
+		if !strings.Contains(readFile(t, "/proc/kallsyms"), " register_fprobe_ips\n") {
+			t.Skip("this kernel has no kprobe.multi")
+		}
 		cmd, errs := attaching(t)
 		began := time.Now()
 		waitUntilOpen(t, cmd.Process.Pid)
