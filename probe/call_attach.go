@@ -25,7 +25,7 @@ const resultMark = 0x105ca13
 // hopeless is after how many functions without success a means is given up.
 const hopeless = 8
 
-// attachEach attaches to each function by programs of its own. One that cannot be
+// attachEach attaches to one function after the other. One that cannot be
 // probed is told, and no reason to do without the others, unless it is a root.
 func (w *Calls) attachEach(find *CallTargets) error {
 	var refused error
