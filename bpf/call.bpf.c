@@ -67,13 +67,27 @@ int error_fexit(void *ctx)
 	return see_error(ctx, &in, own_function(), place_of(ctx), 0);
 }
 
+/* Of many functions by registers one program serves all: a probe's cookie has the number, and above it the bytes of the result. */
+#define COOKIE_RESULT_BIT 32
+const volatile bool serves_all = false;
+
+INLINE __u32 probed_function(struct pt_regs *regs)
+{
+	return serves_all ? bpf_get_attach_cookie(regs) : own_function();
+}
+
+INLINE __u32 probed_result_bytes(struct pt_regs *regs)
+{
+	return serves_all ? bpf_get_attach_cookie(regs) >> COOKIE_RESULT_BIT : own_result_bytes();
+}
+
 /* At the return the address to return to has been taken off the stack. */
 #define RETURN_BYTES 8
 
 SEC("kprobe")
 int call_kprobe(struct pt_regs *regs)
 {
-	return enter_call(regs, false, own_function());
+	return enter_call(regs, false, probed_function(regs));
 }
 
 INLINE int leave_probed(struct pt_regs *regs, __u32 function, __u32 result_bytes)
@@ -89,16 +103,17 @@ INLINE int leave_probed(struct pt_regs *regs, __u32 function, __u32 result_bytes
 SEC("kretprobe")
 int call_kretprobe(struct pt_regs *regs)
 {
-	return may_have_open() ? leave_probed(regs, own_function(), own_result_bytes()) : 0;
+	return may_have_open() ? leave_probed(regs, probed_function(regs), probed_result_bytes(regs)) : 0;
 }
 
 SEC("kretprobe")
 int return_kretprobe(struct pt_regs *regs)
 {
-	struct call_input in = { .result_bytes = own_result_bytes() };
+	__u32 function = probed_function(regs);
+	struct call_input in = { .result_bytes = probed_result_bytes(regs), .function = function };
 
 	in.ret = regs->ax;
-	return see_return(regs, &in, own_function(), regs->sp - RETURN_BYTES);
+	return see_return(regs, &in, function, regs->sp - RETURN_BYTES);
 }
 
 /*
@@ -109,14 +124,11 @@ int return_kretprobe(struct pt_regs *regs)
 SEC("kretprobe")
 int error_kretprobe(struct pt_regs *regs)
 {
-	struct call_input in = { .result_bytes = own_result_bytes() };
+	struct call_input in = { .result_bytes = probed_result_bytes(regs) };
 
 	in.ret = regs->ax;
-	return see_error(regs, &in, own_function(), regs->sp - RETURN_BYTES, regs->ip);
+	return see_error(regs, &in, probed_function(regs), regs->sp - RETURN_BYTES, regs->ip);
 }
-
-/* All functions at once: the cookie has the number, and above it the bytes of the result. */
-#define COOKIE_RESULT_BIT 32
 
 SEC("kprobe.multi")
 int call_multi(struct pt_regs *regs)

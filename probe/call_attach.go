@@ -25,16 +25,12 @@ const resultMark = 0x105ca13
 // hopeless is after how many functions without success a means is given up.
 const hopeless = 8
 
-// attachEach attaches to each function by programs of its own. One that cannot be
+// attachEach attaches to one function after the other. One that cannot be
 // probed is told, and no reason to do without the others, unless it is a root.
 func (w *Calls) attachEach(find *CallTargets) error {
 	var refused error
 	var without leftOut
-	if len(w.targets) > oneByOne && w.options.OneByOne != nil {
-		w.options.OneByOne(len(w.targets))
-	}
-	ahead := w.loadAhead(find)
-	defer ahead.stop()
+	programs := w.ownPrograms(find)
 	attached, began := 0, time.Now()
 	for number, t := range w.targets {
 		if w.options.Within > 0 && time.Since(began) > w.options.Within {
@@ -44,9 +40,11 @@ func (w *Calls) attachEach(find *CallTargets) error {
 		if w.options.Cancelled != nil && w.options.Cancelled() {
 			return ErrCancelled
 		}
-		err := w.attachOne(t, ahead.next())
+		err := w.attachOne(number, t, programs(number, t))
 		if err == nil {
-			attached++
+			if attached++; attached == 1 && len(w.targets) > oneByOne && w.options.OneByOne != nil {
+				w.options.OneByOne(len(w.targets))
+			}
 			continue
 		}
 		if t.Root || len(w.targets) == 1 {
@@ -76,21 +74,17 @@ func (w *Calls) leaveOut(first int) {
 
 // attachOne attaches the programs of a function: the return first, so that an open call
 // is one whose return is awaited.
-func (w *Calls) attachOne(t *CallTarget, own ownPrograms) error {
+func (w *Calls) attachOne(number int, t *CallTarget, own ownPrograms) error {
 	if own.err != nil {
 		return own.err
 	}
-	w.programs = append(w.programs, own.leave)
-	if own.enter != nil {
-		w.programs = append(w.programs, own.enter)
-	}
-	if err := w.attach(own.leave, t, true); err != nil || own.enter == nil {
+	if err := w.attach(own.leave, number, t, true); err != nil || own.enter == nil {
 		return err
 	}
-	return w.attach(own.enter, t, false)
+	return w.attach(own.enter, number, t, false)
 }
 
-func (w *Calls) attach(program *ebpf.Program, t *CallTarget, isReturn bool) error {
+func (w *Calls) attach(program *ebpf.Program, number int, t *CallTarget, isReturn bool) error {
 	if w.via == Fexit {
 		l, err := link.AttachTracing(link.TracingOptions{Program: program})
 		if err == nil {
@@ -98,8 +92,12 @@ func (w *Calls) attach(program *ebpf.Program, t *CallTarget, isReturn bool) erro
 		}
 		return err
 	}
+	var cookie uint64
+	if w.servesAll() {
+		cookie = w.cookie(number, t)
+	}
 	for _, symbol := range t.Symbols {
-		l, err := w.probe(symbol, program, isReturn)
+		l, err := w.probe(symbol, program, cookie, isReturn)
 		if err != nil {
 			return err
 		}
@@ -108,11 +106,11 @@ func (w *Calls) attach(program *ebpf.Program, t *CallTarget, isReturn bool) erro
 	return nil
 }
 
-func (w *Calls) probe(symbol string, program *ebpf.Program, isReturn bool) (link.Link, error) {
+func (w *Calls) probe(symbol string, program *ebpf.Program, cookie uint64, isReturn bool) (link.Link, error) {
 	if !isReturn {
-		return link.Kprobe(symbol, program, nil)
+		return link.Kprobe(symbol, program, &link.KprobeOptions{Cookie: cookie})
 	}
-	l, limited, err := kretprobe(symbol, program, w.options.MaxActive)
+	l, limited, err := kretprobe(symbol, program, cookie, w.options.MaxActive)
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +123,15 @@ func (w *Calls) probe(symbol string, program *ebpf.Program, isReturn bool) (link
 
 // kretprobe asks for a large pool, which only tracefs offers; else it takes the
 // kernel's, and limited says why.
-func kretprobe(symbol string, program *ebpf.Program, active int) (l link.Link, limited, err error) {
+func kretprobe(symbol string, program *ebpf.Program, cookie uint64, active int) (l link.Link, limited, err error) {
 	if active == 0 {
 		active = MaxActive(runtime.NumCPU(), 0)
 	}
-	l, limited = link.Kretprobe(symbol, program, &link.KprobeOptions{RetprobeMaxActive: active, TraceFSPrefix: ownGroup()})
+	l, limited = link.Kretprobe(symbol, program, &link.KprobeOptions{Cookie: cookie, RetprobeMaxActive: active, TraceFSPrefix: ownGroup()})
 	if limited == nil {
 		return l, nil, nil
 	}
-	l, err = link.Kretprobe(symbol, program, nil)
+	l, err = link.Kretprobe(symbol, program, &link.KprobeOptions{Cookie: cookie})
 	return l, limited, err
 }
 
@@ -279,10 +277,15 @@ func (w *Calls) multiOptions(modules bool) (o link.KprobeMultiOptions) {
 			continue
 		}
 		for _, symbol := range t.Symbols {
-			o.Symbols, o.Cookies = append(o.Symbols, symbol), append(o.Cookies, uint64(number)|uint64(w.resultBytes(t))<<32)
+			o.Symbols, o.Cookies = append(o.Symbols, symbol), append(o.Cookies, w.cookie(number, t))
 		}
 	}
 	return o
+}
+
+// cookie tells a program that serves all functions for which one it runs: see COOKIE_RESULT_BIT of bpf/call.bpf.c.
+func (w *Calls) cookie(number int, t *CallTarget) uint64 {
+	return uint64(number) | uint64(w.resultBytes(t))<<32
 }
 
 // resultBytes is how much of a function's result may be an error.

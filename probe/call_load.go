@@ -5,8 +5,6 @@ package probe
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 
 	"github.com/cilium/ebpf"
 )
@@ -18,73 +16,20 @@ type ownPrograms struct {
 	err   error
 }
 
-func (p *ownPrograms) close() {
-	p.leave.Close()
-	p.enter.Close()
-}
+// servesAll says whether one program serves all functions.
+func (w *Calls) servesAll() bool { return w.via == KprobeMulti || w.shared }
 
-// loadedAhead are functions' programs, which several CPUs have verified while others are attached: that
-// takes most of the time.
-type loadedAhead struct {
-	results []chan ownPrograms // by number of the function
-	taken   int
-	room    chan struct{} // to load so many before they are taken
-	stopped chan struct{}
-	workers sync.WaitGroup
-}
-
-func (w *Calls) loadAhead(find *CallTargets) *loadedAhead {
-	workers := min(runtime.GOMAXPROCS(0), len(w.targets))
-	a := &loadedAhead{results: make([]chan ownPrograms, len(w.targets)), room: make(chan struct{}, 2*workers), stopped: make(chan struct{})}
-	numbers := make(chan int)
-	targets := append([]*CallTarget(nil), w.targets...) // those that cannot be probed are taken off meanwhile
-	for range workers {
-		a.workers.Go(func() {
-			for number := range numbers {
-				a.results[number] <- w.loadOwn(find, number, targets[number])
-			}
-		})
+// ownPrograms gives those of a function, which belong to the witness. Where one serves all, these are the same for each.
+func (w *Calls) ownPrograms(find *CallTargets) func(number int, t *CallTarget) ownPrograms {
+	if w.shared {
+		one := w.load(find, w.sharedCopy)
+		return func(int, *CallTarget) ownPrograms { return one }
 	}
-	for number := range targets {
-		a.results[number] = make(chan ownPrograms, 1)
-	}
-	a.workers.Go(func() {
-		defer close(numbers)
-		for number := range targets {
-			select {
-			case a.room <- struct{}{}:
-			case <-a.stopped:
-				return
-			}
-			numbers <- number
-		}
-	})
-	return a
+	return func(number int, t *CallTarget) ownPrograms { return w.loadOwn(find, number, t) }
 }
 
-// next are the programs of the next function.
-func (a *loadedAhead) next() ownPrograms {
-	own := <-a.results[a.taken]
-	a.taken++
-	<-a.room
-	return own
-}
-
-// stop ends loading, and frees what was not taken.
-func (a *loadedAhead) stop() {
-	close(a.stopped)
-	a.workers.Wait()
-	for _, result := range a.results[a.taken:] {
-		select {
-		case own := <-result:
-			own.close()
-		default:
-		}
-	}
-}
-
-// loadOwn loads the programs' copies for a function. Several goroutines may do so at once.
-func (w *Calls) loadOwn(find *CallTargets, number int, t *CallTarget) (own ownPrograms) {
+// loadOwn loads the programs' copies for a function.
+func (w *Calls) loadOwn(find *CallTargets, number int, t *CallTarget) ownPrograms {
 	if w.via == Fexit {
 		if t.Func == nil {
 			return ownPrograms{err: fmt.Errorf("its types are not known, which fexit needs: %w", os.ErrNotExist)}
@@ -93,13 +38,24 @@ func (w *Calls) loadOwn(find *CallTargets, number int, t *CallTarget) (own ownPr
 			return ownPrograms{err: fmt.Errorf("%s: %w", t.Changed, os.ErrNotExist)}
 		}
 	}
+	return w.load(find, func(name string) (*ebpf.ProgramSpec, error) { return w.copyFor(name, number, t) })
+}
+
+// sharedCopy is a program for all functions.
+func (w *Calls) sharedCopy(name string) (*ebpf.ProgramSpec, error) {
+	own := w.spec.Programs[name].Copy()
+	return own, serveAll(own, w.targets)
+}
+
+// load loads copies of the programs at entry and return.
+func (w *Calls) load(find *CallTargets, copyOf func(name string) (*ebpf.ProgramSpec, error)) (own ownPrograms) {
 	enter, leave := w.options.entryProgram(w.via), w.options.returnProgram(w.via)
 	spec := &ebpf.CollectionSpec{Maps: w.spec.Maps, Types: w.spec.Types, ByteOrder: w.spec.ByteOrder, Programs: map[string]*ebpf.ProgramSpec{}}
 	for _, name := range []string{enter, leave} {
 		if name == "" {
 			continue
 		}
-		program, err := w.copyFor(name, number, t)
+		program, err := copyOf(name)
 		if err != nil {
 			return ownPrograms{err: err}
 		}
@@ -111,8 +67,10 @@ func (w *Calls) loadOwn(find *CallTargets, number int, t *CallTarget) (own ownPr
 	}
 	defer loaded.Close()
 	own.leave = loaded.DetachProgram(leave)
+	w.programs = append(w.programs, own.leave)
 	if enter != "" {
 		own.enter = loaded.DetachProgram(enter)
+		w.programs = append(w.programs, own.enter)
 	}
 	return own
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 
@@ -71,7 +73,7 @@ type CallOptions struct {
 	Via         Means
 	MaxActive   int         // calls of a function that may be under way at once, for return probes; 0: by the number of CPUs
 	Cancelled   func() bool // asked while much is attached one after the other; nil: never
-	OneByOne    func(n int) // told before so many functions are attached one after the other, which takes long; nil: nobody
+	OneByOne    func(n int) // told when so many functions begin to be attached one after the other, which takes long; nil: nobody
 	RingBytes   uint32      // a power of two; default 2 MiB
 	hash        bool        // as on a kernel without task storage: for tests
 }
@@ -90,6 +92,7 @@ type Calls struct {
 	epoch    uint32
 	gen      uint32
 	keyed    bool // sums are by more than the function
+	shared   bool // of return probes one program serves all functions, by cookies
 	outBytes uint32
 	spec     *ebpf.CollectionSpec // of all programs, from which copies are made
 }
@@ -147,6 +150,9 @@ func OpenCalls(find *CallTargets, targets []*CallTarget, o CallOptions) (*Calls,
 	return w, nil
 }
 
+// hasCookies says whether a program can be told for which probe it runs (from 5.15).
+func hasCookies() bool { return features.HaveProgramHelper(ebpf.Kprobe, asm.FnGetAttachCookie) == nil }
+
 // unprobed is how many functions could not be probed.
 func (w *Calls) unprobed() (n int) {
 	for _, t := range w.targets {
@@ -161,7 +167,7 @@ func (w *Calls) unprobed() (n int) {
 // probe could serve all.
 const oneByOne = 24
 
-// order is in which order the means are tried. A kernel that may be preempted within a
+// order is in which order the means are tried: of many functions by what they take to attach. A kernel that may be preempted within a
 // program of fexit leaves out runs, so that a call may be taken for the next one: it goes last.
 func (o *CallOptions) order(targets []*CallTarget) []Means {
 	if o.Via != "" {
@@ -175,8 +181,7 @@ func (o *CallOptions) order(targets []*CallTarget) []Means {
 		means = []Means{Kretprobe, KprobeMulti, Fexit}
 	}
 	if len(targets) > oneByOne {
-		means = slices.DeleteFunc(means, func(m Means) bool { return m == KprobeMulti })
-		means = slices.Insert(means, 0, KprobeMulti)
+		return []Means{KprobeMulti, Kretprobe, Fexit}
 	}
 	return means
 }
@@ -187,6 +192,7 @@ func haveOwnCode(targets []*CallTarget) bool {
 
 func loadCalls(find *CallTargets, targets []*CallTarget, o CallOptions, via Means) (_ *Calls, err error) {
 	w := &Calls{via: via, options: o, targets: slices.Clone(targets), gen: 1}
+	w.shared = via == Kretprobe && len(targets) > oneByOne && hasCookies()
 	if o.Errors && via != Kretprobe {
 		w.targets = traceable(w.targets)
 	}
@@ -246,7 +252,7 @@ func (w *Calls) configure(types *btf.Spec) error {
 	}
 	if err := setAll(w.spec, map[string]any{
 		"storage_by_hash": o.hash || !hasTaskStorage(types), "out_bytes": w.outBytes, "record_bytes": record, "key_words": o.KeyWords,
-		"has_code": haveOwnCode(w.targets), "has_keys": w.keyed,
+		"serves_all": w.shared, "has_code": haveOwnCode(w.targets), "has_keys": w.keyed,
 		"wants_comm": o.UsesComm, "by_process": o.By.Process, "by_thread": o.By.Thread, "by_cpu": o.By.CPU, "by_comm": o.By.Comm,
 		"by_cgroup": o.By.Cgroup, "by_stack": o.By.Stack, "sums_up": o.Sums, "tells_calls": o.Records, "tells_stacks": o.Stacks,
 		"slower_ns": uint64(max(o.Slower, 0)), "budget": o.Budget, "only_inside": o.Inside,

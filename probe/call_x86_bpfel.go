@@ -239,6 +239,7 @@ const (
 	callVarRecordBytes        = "record_bytes"
 	callVarRqComesSecond      = "rq_comes_second"
 	callVarSelfTgid           = "self_tgid"
+	callVarServesAll          = "serves_all"
 	callVarSignalRecordLayout = "signal_record_layout"
 	callVarSlowerNs           = "slower_ns"
 	callVarStorageByHash      = "storage_by_hash"
@@ -385,6 +386,7 @@ type callVariableSpecs struct {
 	RecordBytes        *ebpf.VariableSpec `ebpf:"record_bytes"`
 	RqComesSecond      *ebpf.VariableSpec `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.VariableSpec `ebpf:"self_tgid"`
+	ServesAll          *ebpf.VariableSpec `ebpf:"serves_all"`
 	SignalRecordLayout *ebpf.VariableSpec `ebpf:"signal_record_layout"`
 	SlowerNs           *ebpf.VariableSpec `ebpf:"slower_ns"`
 	StorageByHash      *ebpf.VariableSpec `ebpf:"storage_by_hash"`
@@ -502,6 +504,7 @@ type callVariables struct {
 	RecordBytes        *ebpf.Variable `ebpf:"record_bytes"`
 	RqComesSecond      *ebpf.Variable `ebpf:"rq_comes_second"`
 	SelfTgid           *ebpf.Variable `ebpf:"self_tgid"`
+	ServesAll          *ebpf.Variable `ebpf:"serves_all"`
 	SignalRecordLayout *ebpf.Variable `ebpf:"signal_record_layout"`
 	SlowerNs           *ebpf.Variable `ebpf:"slower_ns"`
 	StorageByHash      *ebpf.Variable `ebpf:"storage_by_hash"`

@@ -187,7 +187,7 @@ func copyFor(spec *ebpf.ProgramSpec, number int, f Function) *ebpf.ProgramSpec {
 func MaxActive(processors, threads int) int { return min(max(16*processors, 2*threads, 512), 4096) }
 
 func (w *bpfWitness) kretprobe(function string, program *ebpf.Program) (link.Link, error) {
-	l, limited, err := kretprobe(function, program, w.options.MaxActive)
+	l, limited, err := kretprobe(function, program, 0, w.options.MaxActive)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,28 +107,11 @@ func (o *object) Interrupt() {
 
 // detach takes everything out of the kernel's way; what was counted can still be read.
 func (o *object) detach() error {
-	err := closeTogether(o.links)
-	o.links = nil
-	return err
-}
-
-// closesAtOnce is how many links are closed at the same time.
-const closesAtOnce = 32
-
-// closeTogether closes links. For each that is of a function the kernel waits until all CPUs, or even all
-// threads, have left its code: of many it had better wait for all at once.
-func closeTogether(links []io.Closer) error {
-	errs := make([]error, len(links))
-	var all sync.WaitGroup
-	room := make(chan struct{}, closesAtOnce)
-	for i, l := range links {
-		room <- struct{}{}
-		all.Go(func() {
-			errs[i] = l.Close()
-			<-room
-		})
+	var errs []error
+	for _, l := range o.links {
+		errs = append(errs, l.Close())
 	}
-	all.Wait()
+	o.links = nil
 	return errors.Join(errs...)
 }
 
