@@ -25,8 +25,13 @@ import (
 // refused, and said what tells of it.
 func TestSwitchingThreadsIsNoFunctionToProbe(t *testing.T) {
 	for _, args := range [][]string{
-		{"func", "schedule"}, {"func", "vfs_read", "schedule"}, {"calls", "schedule"}, {"calls", "vfs_read", "--inside", "schedule"},
-		{"func", "schedule_timeout"}, {"func", "try_to_wake_up"}, {"func", "__schedule"},
+		{"func", "schedule"},
+		{"func", "vfs_read", "schedule"},
+		{"calls", "schedule"},
+		{"calls", "vfs_read", "--inside", "schedule"},
+		{"func", "schedule_timeout"},
+		{"func", "try_to_wake_up"},
+		{"func", "__schedule"},
 	} {
 		r := runIt(t, append(args, "--for", "1s")...)
 		for _, tells := range []string{args[len(args)-1] + " cannot be witnessed", "iowitness offcpu or runq", "sched:sched_switch"} {
