@@ -55,7 +55,7 @@ func (w *Calls) attachEach(find *CallTargets) error {
 		}
 		refused = cmp.Or(refused, err)
 		w.targets[number] = nil
-		without.add(t.Name, reason(err))
+		without.refused(t.Name, err)
 	}
 	if attached == 0 {
 		return refused

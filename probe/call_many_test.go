@@ -88,6 +88,9 @@ func TestManyFunctionsAreAttachedToAtOnce(t *testing.T) {
 	if w.Means() == Fexit || !w.servesAll() && hasCookies() {
 		t.Errorf("by %s", w.Means())
 	}
+	if !w.servesAll() {
+		t.Skip("this kernel's probes have no cookies: each function has programs of its own")
+	}
 	for via, one := range slowest {
 		t.Logf("%v a function, by %s %v: %.1f times", each, via, one, float64(one)/float64(each))
 		if one < times*each {

@@ -3,7 +3,9 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -11,6 +13,15 @@ import (
 type leftOut struct {
 	reasons []string
 	names   map[string][]string
+}
+
+// refused takes a function in to which a means could not attach.
+func (l *leftOut) refused(name string, err error) {
+	why := strings.TrimSuffix(reason(err), ": "+os.ErrNotExist.Error())
+	if errors.Is(err, os.ErrNotExist) && strings.Contains(why, "arch-specific fallback") {
+		why = "the kernel finds nothing to probe by that name: it is freed after boot, or no function"
+	}
+	l.add(name, why)
 }
 
 func (l *leftOut) add(name, reason string) {

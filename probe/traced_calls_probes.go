@@ -55,7 +55,7 @@ func (w *tracedCalls) makeProbes(targets []*CallTarget) error {
 		}
 		refused = cmp.Or(refused, err)
 		w.targets, w.functions = append(w.targets, nil), append(w.functions, nil)
-		without.add(t.Name, reason(err))
+		without.refused(t.Name, err)
 	}
 	if made == 0 {
 		return fmt.Errorf("no function could be probed: %w", refused)

@@ -48,6 +48,7 @@ type callSession struct {
 	notes   []string
 	scope   string
 	failed  error // of the first line that could not be written
+	singly  int   // functions, if they are so many that were attached one by one; else 0
 	told    uint64
 }
 
@@ -71,6 +72,7 @@ func (r *callSession) open(s *streams, end *ending) (err error) {
 		Via: c.via, MaxActive: c.MaxDepth, Cancelled: end.asked.Load, RingBytes: c.Buffer << 10,
 		Lean: func() error { return p.leaner(c) },
 		OneByOne: func(n int) {
+			r.singly = n
 			fmt.Fprintf(s.err, "iowitness: %d functions are attached one by one, which may take minutes; Ctrl-C ends it\n", n)
 		},
 	}
@@ -176,7 +178,16 @@ func (r *callSession) watch(s *streams, end *ending) (err error) {
 		}
 	}
 	r.notes = append(r.notes, end.ranLonger()...)
-	err = errors.Join(r.witness.Pause(), r.witness.Detach(), r.finish(s, end, live != nil && r.flags.Json))
+	err = r.witness.Pause()
+	slowly := r.singly > 0 && !r.guard.stopped
+	if !slowly {
+		err = errors.Join(err, r.witness.Detach())
+	}
+	err = errors.Join(err, r.finish(s, end, live != nil && r.flags.Json))
+	if slowly { // nobody should have to wait for the report
+		fmt.Fprintf(s.err, "iowitness: detaching from %d functions one by one\n", r.singly)
+		err = errors.Join(err, r.witness.Detach())
+	}
 	if r.guard.stopped {
 		err = errors.Join(err, errTooCostly)
 	}
