@@ -7,7 +7,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
+
+// notUnique is why a function cannot be probed by its name.
+const notUnique = "several functions have that name, and the kernel cannot tell which is meant"
 
 // leftOut are functions that are not witnessed, by the reason.
 type leftOut struct {
@@ -18,7 +23,10 @@ type leftOut struct {
 // refused takes a function in to which a means could not attach.
 func (l *leftOut) refused(name string, err error) {
 	why := strings.TrimSuffix(reason(err), ": "+os.ErrNotExist.Error())
-	if errors.Is(err, os.ErrNotExist) && strings.Contains(why, "arch-specific fallback") {
+	switch {
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		why = notUnique
+	case errors.Is(err, os.ErrNotExist) && strings.Contains(why, "arch-specific fallback"):
 		why = "the kernel finds nothing to probe by that name: it is freed after boot, or no function"
 	}
 	l.add(name, why)

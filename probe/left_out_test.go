@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestFunctionsLeftOutAreToldByTheReason (case E13): one sentence for all of which it is the same.
@@ -22,10 +24,12 @@ func TestFunctionsLeftOutAreToldByTheReason(t *testing.T) {
 	l.refused("c", fmt.Errorf("its types are not known, which fexit needs: %w", os.ErrNotExist))
 	l.refused("d", errors.New("invalid argument"))
 	l.add("e", "invalid argument")
+	l.refused("f", fmt.Errorf("creating perf_kprobe PMU (arch-specific fallback for \"f\"): token f: opening perf event: %w", unix.EADDRNOTAVAIL))
 	want := []string{
 		"2 functions are not witnessed: the kernel finds nothing to probe by that name: it is freed after boot, or no function: a, b",
 		"c is not witnessed: its types are not known, which fexit needs",
 		"2 functions are not witnessed: invalid argument: d, e",
+		"f is not witnessed: several functions have that name, and the kernel cannot tell which is meant",
 	}
 	if got := l.notes(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -249,7 +249,7 @@ func (c *catalog) against(m Means, p *diagnosis.Probeable) string {
 	case m == Fexit && c.names.known && !c.names.has(p.Module, p.Name):
 		return "its types are not known, which fexit needs"
 	case p.Copies > 1:
-		return "several functions have that name, and the kernel cannot tell which is meant"
+		return notUnique
 	}
 	return ""
 }
