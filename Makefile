@@ -40,7 +40,7 @@ lab:
 
 # The part of the matrix that each change has to pass, in some ten minutes: on 6.1
 # and 6.12, and on the other lines that are served.
-EACH = EntryAndReturn.*|ASilentUserSideClosesTheGate|FactsOf.*|SymbolsOf.*|ModuleTellsTheDevicesDelay|TracefsTellsTheDevicesDelay|ReadsAreCountedExactly|MissesAreShown|FaultKill|EachReadIsOneRequest|PhasesAreTheDevices|ErrorsAndRequeues|CallsAreCountedExactly|ProfilersOfEachKind|ACPUThatCannotBeInterruptedIsFound|CallsOfAFunctionAreCounted|NoCallIsTakenForAnother
+EACH = EntryAndReturn.*|ASilentUserSideClosesTheGate|FactsOf.*|SymbolsOf.*|ModuleTellsTheDevicesDelay|TracefsTellsTheDevicesDelay|ReadsAreCountedExactly|MissesAreShown|FaultKill|EachReadIsOneRequest|PhasesAreTheDevices|ErrorsAndRequeues|CallsAreCountedExactly|ProfilersOfEachKind|ACPUThatCannotBeInterruptedIsFound|CallsOfAFunctionAreCounted|NoCallIsTakenForAnother|AnIdleCPUIsNot.*|ErrorsNamesWhoRefusesAProgram
 lab-test:
 	scripts/need lab
 	$(GO) run ./lab/run --short --quiet --require 6.1,6.12 $(foreach k,$(KERNEL),--kernel $(k)) --run '^Test($(EACH))$$' ./probe ./kernel ./kmod ./cmd/iowitness
