@@ -75,6 +75,7 @@ struct prof_cpu {
 	__u64 gap_ns;
 	__u64 rested;		/* and so many were not due: it was idle */
 	__u64 idle_ns;		/* for how long it had been idle at last */
+	__u64 idle_ends;	/* and how often that had ended */
 	__u32 generation;	/* of last */
 	__u32 pad;
 };

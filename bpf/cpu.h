@@ -55,16 +55,12 @@ SUBPROGRAM int add_gap(struct prof_gap_key *key, __u64 ns, __u64 missed, __u64 n
 /* Where a CPU's account of its idle time lies, as seen from its run queue, in ns; 0: not known. */
 const volatile __s64 idle_from_rq = 0, iowait_from_rq = 0;
 
-/* For how long this CPU has been idle; the interrupt that samples it has ended what it was. */
-INLINE __u64 idle_time(struct task_struct *current)
+/* For how long a CPU has been idle; the interrupt that samples it has ended what it was. */
+INLINE __u64 idle_time(struct rq *rq)
 {
 	__u64 idle = 0, iowait = 0;
-	struct rq *rq;
 
-	if (!idle_from_rq)
-		return 0;
-	rq = run_queue_of(current);
-	if (!rq || bpf_probe_read_kernel(&idle, sizeof(idle), (void *)rq + idle_from_rq) ||
+	if (!idle_from_rq || !rq || bpf_probe_read_kernel(&idle, sizeof(idle), (void *)rq + idle_from_rq) ||
 	    bpf_probe_read_kernel(&iowait, sizeof(iowait), (void *)rq + iowait_from_rq))
 		return 0;
 	return idle + iowait;
@@ -78,25 +74,37 @@ INLINE __u64 samples_due(__u64 ns)
 	return due > 1 ? due - 1 : 0;
 }
 
-/* How many samples should have been taken since the last one, but this. */
-INLINE __u64 missed_samples(struct prof_cpu *cpu, __u64 now, __u64 idle_ns)
-{
-	__u64 last = cpu->last, idle = 0, due, missed;
+struct late {
+	__u64 missed;		/* samples that should have been taken since the last one, but this */
+	bool at_once;		/* in one stretch of time, which this one ends */
+};
 
-	if (idle_ns > cpu->idle_ns)
-		idle = idle_ns - cpu->idle_ns;
+/*
+ * What a CPU missed while it was busy. If it was idle for longer than a period without being
+ * sampled, its clock stops then, and it may have been busy for many short times.
+ */
+INLINE struct late note_sample(struct prof_cpu *cpu, struct task_struct *task, __u64 now)
+{
+	__u64 last = cpu->last, idle = cpu->idle_ns, ends = cpu->idle_ends, due;
+	struct rq *rq = run_queue_of(task);
+	struct late late = {};
+
 	cpu->last = now;
-	cpu->idle_ns = idle_ns;
+	cpu->idle_ns = idle_time(rq);
+	cpu->idle_ends = BPF_CORE_READ(rq, idle, nivcsw);
+	idle = cpu->idle_ns > idle ? cpu->idle_ns - idle : 0;
+	ends = cpu->idle_ends - ends;
 	if (cpu->generation != generation) {
 		cpu->generation = generation; /* it was offline, or the gate was closed */
-		return 0;
+		return late;
 	}
 	if (!period_ns || !last || now < last)
-		return 0;
+		return late;
 	due = samples_due(now - last);
-	missed = now - last > idle ? samples_due(now - last - idle) : 0;
-	cpu->rested += due - missed;
-	return missed;
+	late.missed = now - last > idle ? samples_due(now - last - idle) : 0;
+	late.at_once = ends <= 1 || !idle_from_rq || idle <= period_ns + period_ns / 4;
+	cpu->rested += due - late.missed;
+	return late;
 }
 
 /* A sample's context begins with the registers of what was interrupted, on x86-64. */
@@ -110,8 +118,10 @@ INLINE void sample(struct sample_context *ctx)
 	struct task_struct *task = this_task();
 	struct prof_sum names = {};
 	struct prof_key key = {};
-	__u64 id, now, missed;
 	struct prof_cpu *cpu;
+	struct late late;
+	bool gap;
+	__u64 id, now;
 	__u32 zero = 0;
 
 	cpu = bpf_map_lookup_elem(&cpus, &zero);
@@ -120,18 +130,21 @@ INLINE void sample(struct sample_context *ctx)
 	now = bpf_ktime_get_ns();
 	if (!is_heard(now))
 		return;
-	missed = missed_samples(cpu, now, idle_time(task));
+	late = note_sample(cpu, task, now);
+	cpu->missed += late.missed;
+	cpu->gap_ns += late.missed * period_ns;
+	gap = late.missed && late.at_once;
 	cpu->samples++;
 	id = bpf_get_current_pid_tgid();
 	key.tid = id;
 	key.tgid = id >> 32;
 	if (!key.tid)
 		cpu->idle++;
-	if (!key.tid && !missed)
+	if (!key.tid && !gap)
 		return;
 	if (key.tid && !is_wanted(task, key.tid, key.tgid)) {
 		cpu->left_out++;
-		if (!missed)
+		if (!gap)
 			return;
 		key.tid |= 1U << 31; /* not counted below */
 	}
@@ -142,16 +155,14 @@ INLINE void sample(struct sample_context *ctx)
 		key.kernel = PROF_SHED;
 	}
 	BPF_CORE_READ_STR_INTO(&names.comm, task, comm);
-	if (missed) {
-		struct prof_gap_key gap = {
+	if (gap) {
+		struct prof_gap_key where = {
 			.kernel = key.kernel, .user = key.user, .tgid = key.tgid,
 			.tid = key.tid & ~(1U << 31), .cpu = bpf_get_smp_processor_id(),
 		};
 
 		cpu->gaps++;
-		cpu->missed += missed;
-		cpu->gap_ns += missed * period_ns;
-		add_gap(&gap, missed * period_ns, missed, now, &names);
+		add_gap(&where, late.missed * period_ns, late.missed, now, &names);
 	}
 	if (!key.tid || key.tid & 1U << 31)
 		return;

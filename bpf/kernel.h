@@ -199,8 +199,11 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct task_struct;
+
 struct rq {
 	__u64 clock;
+	struct task_struct *idle;
 };
 
 struct cfs_rq {
@@ -255,6 +258,7 @@ struct task_struct {
 	int tgid;
 	unsigned in_iowait:1;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	__u64 start_boottime;
 	char comm[16];
 	struct mm_struct *mm;

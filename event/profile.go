@@ -86,13 +86,14 @@ type Gap struct {
 
 // CPUSamples is what was sampled on one CPU.
 type CPUSamples struct {
-	CPU          int
-	Samples      uint64
-	Idle         uint64 // nothing ran
-	LeftOut      uint64 // not what was asked for
-	Rested       uint64 // samples that did not come while nothing ran
-	Gaps, Missed uint64
-	GapNS        uint64
+	CPU     int
+	Samples uint64
+	Idle    uint64 // nothing ran
+	LeftOut uint64 // not what was asked for
+	Rested  uint64 // samples that did not come while nothing ran
+	Gaps    uint64 // stretches of time without a sample that was due
+	Missed  uint64 // samples, in gaps or in times too short for one
+	GapNS   uint64 // behind Missed
 	// By the kernel's own account, to 10 ms; PassedNS is 0 where there is none.
 	PassedNS, IdleNS, StolenNS uint64
 }

@@ -88,7 +88,7 @@ func (a *Accumulator) Add(iv *Interval) {
 	for _, l := range iv.Lost {
 		a.lose(l)
 	}
-	a.addCost(iv)
+	a.cost.Add(iv.Cost)
 }
 
 func (a *Accumulator) entry(key event.FSKey) *entry {
@@ -146,17 +146,6 @@ func (a *Accumulator) lose(l snapshot.Loss) {
 	}
 	known.Count += l.Count
 	known.NS += l.NS
-}
-
-// addCost averages the program's own cost over all intervals; the probes' is the last measured.
-func (a *Accumulator) addCost(iv *Interval) {
-	before, now := float64(iv.Start.Sub(a.start)), float64(iv.End.Sub(iv.Start))
-	percent, wall := a.cost.CPUPercent, a.cost.Wall
-	if before+now > 0 {
-		percent = (percent*before + iv.Cost.CPUPercent*now) / (before + now)
-	}
-	a.cost = iv.Cost
-	a.cost.CPUPercent, a.cost.Wall = percent, wall+iv.Cost.Wall
 }
 
 // division divides what calls took. No part is believed beyond what is left for it, so that

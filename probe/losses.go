@@ -20,6 +20,7 @@ type Loss struct {
 	Count uint64
 	NS    uint64
 
+	AtMost   bool // NS is the most that it can be: what was not seen may have been shorter
 	Harmless bool // counted for the record: no figure is the worse for it
 }
 
@@ -41,7 +42,7 @@ var lossNames = []Loss{
 	{ID: "follow_full", Title: "children not followed: too many"},
 	{ID: "ratio", Title: "waits not measured: only one in some is"},
 	{ID: "shed", Title: "wait records not made: detail was shed"},
-	{ID: "no_end", Title: "waits not counted: their end was not seen"},
+	{ID: "no_end", Title: "waits not counted: their end was not seen", AtMost: true},
 }
 
 // fsLossNames go on where lossNames end: of calls to file systems.

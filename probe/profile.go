@@ -339,6 +339,11 @@ func (p *Profile) Losses() ([]Loss, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range losses {
+		if p.kind == ProfileRunQ && losses[i].ID == "no_wake" {
+			losses[i].AtMost = true // it slept for a part of that
+		}
+	}
 	stats, err := p.Stats()
 	if err != nil {
 		return nil, err

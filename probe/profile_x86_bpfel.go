@@ -53,6 +53,7 @@ type profileProfCpu struct {
 	GapNs      uint64
 	Rested     uint64
 	IdleNs     uint64
+	IdleEnds   uint64
 	Generation uint32
 	Pad        uint32
 }

@@ -51,6 +51,19 @@ func top[T any](rows []T, n int) []T {
 	return rows
 }
 
+// nameProcesses has a pair of processes under their names, not those of the threads that were met first.
+func (a *Accumulator) nameProcesses(p *Pair) {
+	if comm, _ := a.names.ProcessComm(p.Woken); comm != "" {
+		p.WokenComm = comm
+	}
+	if p.Waker == 0 {
+		return
+	}
+	if comm, _ := a.names.ProcessComm(p.Waker); comm != "" {
+		p.WakerComm = comm
+	}
+}
+
 func (a *Accumulator) buildStacks(r *Report, o Options) {
 	r.Profile = &profile.Profile{Kind: r.Kind, Start: r.Start, Duration: r.End.Sub(r.Start), Period: r.Period}
 	states := map[event.OffState]*State{}
@@ -152,6 +165,7 @@ func (a *Accumulator) buildQueues(r *Report, o Options) {
 		r.OnCPUs = append(r.OnCPUs, *a.byCPU[cpu])
 	}
 	for _, p := range a.pairs {
+		a.nameProcesses(p)
 		r.Pairs = append(r.Pairs, *p)
 	}
 	slices.SortFunc(r.Pairs, func(x, y Pair) int {

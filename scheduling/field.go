@@ -125,8 +125,8 @@ var CPUFields = []diagnosis.Field{
 	{ID: "idle_ns", Kind: diagnosis.Integer, Nullable: true, Title: "IDLE TIME", Help: "The time in which nothing ran, to 10 ms, by the kernel's own account (idle and iowait of /proc/stat). Null: it cannot be read."},
 	{ID: "stolen_ns", Kind: diagnosis.Integer, Nullable: true, Title: "STOLEN", Help: "The time that a hypervisor says it had the CPU for others (steal of /proc/stat). Null: it cannot be read."},
 	{ID: "left_out", Kind: diagnosis.Integer, Title: "LEFT OUT", Help: "What ran was not asked for."},
-	{ID: "gaps", Kind: diagnosis.Integer, Title: "GAPS", Help: "Samples that came late by a period or more."},
-	{ID: "missed", Kind: diagnosis.Integer, Title: "MISSED", Help: "Samples that should have been taken in them."},
+	{ID: "gaps", Kind: diagnosis.Integer, Title: "GAPS", Help: "Times that it took no sample for a period or more, in one stretch of time: those of gaps."},
+	{ID: "missed", Kind: diagnosis.Integer, Title: "MISSED", Help: "Samples that should have been taken while it was busy, in gaps or in times too short for one."},
 	{ID: "gap_ns", Kind: diagnosis.Integer, Title: "TIME", Help: "The time that those would have stood for."},
 }
 

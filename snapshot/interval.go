@@ -57,6 +57,7 @@ type Loss struct {
 	ID, Title string
 	Count     uint64
 	NS        uint64 // waiting time behind it, where that is known
+	AtMost    bool   // NS is the most that it can be
 	Harmless  bool   // counted for the record: no figure is the worse for it
 }
 
@@ -71,6 +72,19 @@ type Cost struct {
 	ProbeWall  time.Duration // how long that was; 0: never measured
 	ProbeFresh bool          // it was this interval
 	RSSBytes   uint64
+}
+
+// Add adds what was used in another stretch of time.
+func (c *Cost) Add(other Cost) {
+	c.CPUPercent, _ = average(c.CPUPercent*float64(c.Wall)+other.CPUPercent*float64(other.Wall), c.Wall+other.Wall)
+	c.Wall += other.Wall
+	if other.ProbeFresh {
+		c.ProbeNS += other.ProbeNS
+		c.ProbeRuns += other.ProbeRuns
+		c.ProbeWall += other.ProbeWall
+		c.ProbeFresh = true
+	}
+	c.RSSBytes = max(c.RSSBytes, other.RSSBytes)
 }
 
 // Usage is what a command took, as time(1) tells it.

@@ -10,12 +10,11 @@ import (
 // systemSums averages what the kernel says over the time in which it said it.
 type systemSums struct {
 	wall, iowaitWall, pressureWall time.Duration
-	iowait, some, full, cpu        float64 // percent × ns
+	iowait, some, full             float64 // percent × ns
 }
 
 func (s *systemSums) add(iv *Interval) {
 	s.wall += iv.Wall
-	s.cpu += iv.Cost.CPUPercent * float64(iv.Wall)
 	if iv.System.IOWaitKnown {
 		s.iowaitWall += iv.Wall
 		s.iowait += iv.System.IOWaitPercent * float64(iv.Wall)
@@ -31,8 +30,6 @@ func (s *systemSums) into(iv *Interval) {
 	iv.System.IOWaitPercent, iv.System.IOWaitKnown = average(s.iowait, s.iowaitWall)
 	iv.System.PressureSome, iv.System.PressureKnown = average(s.some, s.pressureWall)
 	iv.System.PressureFull, _ = average(s.full, s.pressureWall)
-	iv.Cost.CPUPercent, _ = average(s.cpu, s.wall)
-	iv.Cost.Wall = s.wall
 }
 
 func average(sum float64, wall time.Duration) (float64, bool) {
@@ -57,13 +54,9 @@ func (a *Accumulator) addHead(iv *Interval) {
 	t.Coverage.Ratio = max(t.Coverage.Ratio, iv.Coverage.Ratio)
 	t.Coverage.Shed = t.Coverage.Shed || iv.Coverage.Shed
 	t.System.CPUs = iv.System.CPUs
-	if iv.Cost.ProbeFresh {
-		t.Cost.ProbeNS += iv.Cost.ProbeNS
-		t.Cost.ProbeRuns += iv.Cost.ProbeRuns
-		t.Cost.ProbeWall += iv.Cost.ProbeWall
-		t.Cost.ProbeFresh = true
-	}
-	t.Cost.RSSBytes = max(t.Cost.RSSBytes, iv.Cost.RSSBytes)
+	cost := iv.Cost
+	cost.Wall = iv.Wall
+	t.Cost.Add(cost)
 	for _, l := range iv.Lost {
 		a.addLoss(l)
 	}

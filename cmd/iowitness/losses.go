@@ -16,7 +16,7 @@ func (t lossesTold) since(now []probe.Loss) []snapshot.Loss {
 	for _, l := range now {
 		before := t[l.ID]
 		t[l.ID] = l
-		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, Harmless: l.Harmless})
+		lost = append(lost, snapshot.Loss{ID: l.ID, Title: l.Title, Count: l.Count - before.Count, NS: l.NS - before.NS, AtMost: l.AtMost, Harmless: l.Harmless})
 	}
 	return lost
 }

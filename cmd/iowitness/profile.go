@@ -68,6 +68,22 @@ func (f *profileFlags) validate() error {
 	case f.Flame != "" && !slices.Contains([]string{".html", ".svg"}, filepath.Ext(f.Flame)):
 		return fmt.Errorf("--flame: %q ends neither in .html nor in .svg", f.Flame)
 	}
+	return f.differ()
+}
+
+// differ says whether each output has a file of its own.
+func (f *profileFlags) differ() error {
+	by := map[string]string{}
+	for _, output := range []struct{ flag, file string }{{"--output", f.Output}, {"--flame", f.Flame}, {"--pprof", f.Pprof}} {
+		if output.file == "" {
+			continue
+		}
+		file := filepath.Clean(output.file)
+		if other := by[file]; other != "" {
+			return fmt.Errorf("%s and %s: both would write to %q", other, output.flag, output.file)
+		}
+		by[file] = output.flag
+	}
 	return nil
 }
 
@@ -198,7 +214,7 @@ func (f *profileFlags) run(s *streams, kind probe.ProfileKind, more func(*probe.
 		if err != nil {
 			return nil, err
 		}
-		session.scope, session.notes = scope, notes
+		session.scope, session.notes, session.aside = scope, notes, s.err
 		view = f.newView(out, session)
 		return session, nil
 	}, func(session *profileSession, s *streams, end *ending) error {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -32,9 +33,11 @@ type profileSession struct {
 	losses  lossesTold
 	scope   string
 	notes   []string
+	aside   io.Writer // for what has no place in the output
 
 	long []*event.RunQWait // of the interval
-	cost snapshot.Cost
+	cost snapshot.Cost     // of the interval
+	all  snapshot.Cost     // since the start
 }
 
 func openProfile(kind probe.ProfileKind, o probe.ProfileOptions, maxCost float64) (*profileSession, error) {
@@ -132,6 +135,7 @@ func (s *profileSession) interval(start time.Time, to ...*scheduling.Accumulator
 	s.names.processes.Age()
 	_, s.cost = s.system.interval(end.Sub(start))
 	s.guard.meter.tell(&s.cost)
+	s.all.Add(s.cost)
 	return end, nil
 }
 
@@ -164,6 +168,9 @@ func (s *profileSession) report(a *scheduling.Accumulator, start, end time.Time,
 	r := a.Build(profileKinds[s.kind], start, end, s.profile.Period(), o)
 	facts := s.profile.Facts()
 	r.Version, r.Kernel, r.Means, r.Scope, r.Cost = version(), s.names.facts.Release, string(facts.Means), s.scope, s.cost
+	if whole {
+		r.Cost = s.all
+	}
 	if s.kind == probe.ProfileCPU {
 		r.Event = s.profile.Event()
 	}
@@ -180,14 +187,14 @@ func (s *profileSession) report(a *scheduling.Accumulator, start, end time.Time,
 func lostOf(lost []snapshot.Loss) (l profile.Lost) {
 	for i := range lost {
 		switch n := &lost[i]; n.ID {
-		case "prof_threads", "prof_sums", "no_wake", "clock":
+		case "prof_threads", "prof_sums", "no_wake", "no_end", "clock", "samples_late":
 			l.Samples += n.Count
 			l.Time += time.Duration(n.NS)
 		case "prof_kernel", "prof_room", "prof_collision", "prof_shed", "stack_gone":
 			l.KernelStacks += n.Count
 		case "prof_user":
 			l.UserStacks += n.Count
-		case "symbol_ambiguous":
+		case "symbol_ambiguous", "symbol_ended":
 			l.Frames += n.Count
 		}
 	}

@@ -56,7 +56,7 @@ func (f *profileFlags) newView(out *os.File, s *profileSession) profileView {
 		}
 	case f.Folded:
 		v.end = func(r *scheduling.Report) error {
-			return folded.Write(out, r.Profile, folded.Options{Time: s.kind != probe.ProfileCPU})
+			return errors.Join(folded.Write(out, r.Profile, folded.Options{Time: s.kind != probe.ProfileCPU}), text.SchedulingFoot(s.aside, r))
 		}
 	case live && terminal.IsTerminal:
 		painter := text.NewLive(out, terminal, text.Options{})

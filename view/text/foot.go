@@ -44,7 +44,9 @@ func lostLine(lost []snapshot.Loss) string {
 			continue
 		}
 		part := Count(l.Count) + " × " + quote(l.Title)
-		if l.NS > 0 {
+		if l.NS > 0 && l.AtMost {
+			part += " (at most " + Duration(l.NS) + ")"
+		} else if l.NS > 0 {
 			part += " (" + Duration(l.NS) + ")"
 		}
 		parts = append(parts, part)

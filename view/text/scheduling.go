@@ -120,6 +120,11 @@ func sampledWord(r *scheduling.Report) string {
 	return words
 }
 
+// SchedulingFoot writes what was lost, what it cost and what there is to say, where the output itself cannot.
+func SchedulingFoot(w io.Writer, r *scheduling.Report) error {
+	return write(w, func(o *Options) ([]line, error) { return schedulingFoot(r, o.Width), nil }, &Options{})
+}
+
 func schedulingFoot(r *scheduling.Report, width int) []line {
 	lines := wrapped(lostLine(r.Lost), width, lostStyle(r.Lost))
 	lines = append(lines, wrapped(costLine(&snapshot.Snapshot{Cost: r.Cost}), width, dim)...)
