@@ -24,6 +24,8 @@ var recordedEvents = []struct{ group, name string }{
 	{"sched", "sched_process_free"},
 	{"sched", "sched_wakeup_new"},
 	{"task", "task_newtask"},
+	{"raw_syscalls", "sys_enter"},
+	{"raw_syscalls", "sys_exit"},
 	{"block", "block_rq_complete"},
 	{"block", "block_rq_issue"},
 	{"block", "block_rq_insert"},
@@ -53,7 +55,7 @@ func TestFormatsOfThisKernel(t *testing.T) {
 		}
 		lab.Fact(t, fact.KindFormat, fact.Format{Group: e.group, Event: e.name, Text: string(text)})
 	}
-	for _, table := range [][]Probe{Table, ProfileTables[ProfileOffCPU], ProfileTables[ProfileRunQ]} {
+	for _, table := range [][]Probe{Table, ProfileTables[ProfileOffCPU], ProfileTables[ProfileRunQ], syscallPoints} {
 		if err := placeFields(at, table, map[string]any{}); err != nil {
 			t.Error(err)
 		}
