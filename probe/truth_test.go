@@ -79,9 +79,13 @@ func openWitness(t *testing.T, o Options) Witness {
 	return w
 }
 
-// finish tells all that is left.
+// finish tells all that is left, a moment later: a thread is told as it is switched out for good, which a
+// parent that has waited for it may be ahead of.
 func finish(t *testing.T, w Witness) *witnessed {
 	t.Helper()
+	if time.Sleep(20 * time.Millisecond); lab.Guest() {
+		time.Sleep(200 * time.Millisecond)
+	}
 	r := &witnessed{tallies: map[uint32]*event.Tally{}}
 	if _, err := w.NextEpoch(); err != nil {
 		t.Fatal(err)
