@@ -70,7 +70,7 @@ func choose(o *Options) (Witness, error) {
 			refused.add(via, noTypes)
 			continue
 		}
-		w, err := openBy(o, via, types, own, refused.words)
+		w, err := openBy(o, via, types, own, &refused)
 		if err == nil {
 			return w, nil
 		}
@@ -85,15 +85,15 @@ func choose(o *Options) (Witness, error) {
 	return nil, fmt.Errorf("%w: %s", ErrUnsupported, &refused)
 }
 
-// openBy opens one means; the better ones were refused for the reasons given.
-func openBy(o *Options, via Means, types *btf.Spec, own bool, refused []string) (Witness, error) {
+// openBy opens one means; the better ones were refused.
+func openBy(o *Options, via Means, types *btf.Spec, own bool, refused *refusals) (Witness, error) {
 	switch via {
 	case Tracefs:
 		return openTracefs(o)
 	case Kmod:
 		return openKmod(o)
 	case Taskstats:
-		return openCoarse(o, refused)
+		return openCoarse(o, refused.words())
 	}
 	return openBPF(o, via, types, own)
 }
