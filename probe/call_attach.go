@@ -243,7 +243,10 @@ func (w *Calls) attachMulti() error {
 
 // leaveOutUntraceable does without functions whose entry ftrace cannot witness, and those of a name that another one has.
 func (w *Calls) leaveOutUntraceable() error {
-	listing := traceableSymbols(w.targets)
+	var listing kernel.Listing
+	if !w.options.Errors { // there that was done at first: see traceable
+		listing = traceableSymbols(w.targets)
+	}
 	var without leftOut
 	taken := map[string]bool{}
 	for number, t := range w.targets {
