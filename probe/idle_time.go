@@ -22,12 +22,12 @@ const (
 	statTimes = "cpustat"        // its times in ns, by enum cpu_usage_stat
 )
 
-func findIdleTime(types *btf.Spec) (t idleTime) {
-	vars := findCPUVars(types)
+func (v *cpuVars) idleTime() (t idleTime) {
+	types := v.types
 	idle, ok := memberOffset(types, "tick_sched", "idle_sleeptime")
 	iowait, both := memberOffset(types, "tick_sched", "iowait_sleeptime")
 	if ok && both {
-		return idleTime{vars.fromRunQueue(types, tickVar, int64(idle)), vars.fromRunQueue(types, tickVar, int64(iowait))}
+		return idleTime{v.fromRunQueue(tickVar, int64(idle)), v.fromRunQueue(tickVar, int64(iowait))}
 	}
 	var states *btf.Enum
 	times, ok := memberOffset(types, cpuStat, statTimes)
@@ -35,7 +35,7 @@ func findIdleTime(types *btf.Spec) (t idleTime) {
 		return idleTime{}
 	}
 	for _, state := range states.Values {
-		at := vars.fromRunQueue(types, cpuStat, int64(times)+8*int64(state.Value))
+		at := v.fromRunQueue(cpuStat, int64(times)+8*int64(state.Value))
 		switch state.Name {
 		case "CPUTIME_IDLE":
 			t.idle = at

@@ -17,9 +17,10 @@ func TestAnIdleCPUIsNotSaidToBeUninterruptible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest := findIdleTime(types)
+	vars := findCPUVars(types)
+	rest := vars.idleTime()
 	t.Logf("%+v", rest)
-	if (rest.idle == 0 || rest.iowait == 0) && len(findCPUVars(types)) > 0 {
+	if (rest.idle == 0 || rest.iowait == 0) && len(vars.at) > 0 {
 		t.Error("it is not known where the CPU counts its idle time")
 	}
 	p := openProfile(t, ProfileCPU, ProfileOptions{Event: EventCPUClock})

@@ -2,8 +2,6 @@
 
 package probe
 
-import "github.com/cilium/ebpf/btf"
-
 // preemptCount is a CPU's count of what it must not be preempted in.
 type preemptCount struct {
 	fromRunQueue  int64  // how far it lies from the CPU's run queue; 0: not known
@@ -26,17 +24,16 @@ const (
 	disabledCountVar   = "local_interrupt_disable_state" // there is a count of disabled interrupts
 )
 
-func findPreemptCount(types *btf.Spec) (c preemptCount) {
-	vars := findCPUVars(types)
+func (v *cpuVars) preemptCount() (c preemptCount) {
 	c.interruptBits = servesSoftirq | servesHard
-	if _, moved := vars[disabledCountVar]; moved {
+	if _, moved := v.at[disabledCountVar]; moved {
 		c.interruptBits = servesSoftirq | servesHardBehind
 	}
-	if c.fromRunQueue = vars.fromRunQueue(types, preemptCountVar, 0); c.fromRunQueue != 0 {
+	if c.fromRunQueue = v.fromRunQueue(preemptCountVar, 0); c.fromRunQueue != 0 {
 		return c
 	}
-	if within, ok := memberOffset(types, preemptCountStruct, "preempt_count"); ok {
-		c.fromRunQueue = vars.fromRunQueue(types, preemptCountStruct, int64(within))
+	if within, ok := memberOffset(v.types, preemptCountStruct, "preempt_count"); ok {
+		c.fromRunQueue = v.fromRunQueue(preemptCountStruct, int64(within))
 	}
 	return c
 }

@@ -113,7 +113,8 @@ func (p *Profile) keep(spec *ebpf.CollectionSpec, iterates bool) {
 // settings are the constants of the kernel side.
 func (p *Profile) settings(types *btf.Spec) map[string]any {
 	o := &p.options
-	subsystems, count, rest := subsystemIDs(types), findPreemptCount(types), findIdleTime(types)
+	subsystems, vars := subsystemIDs(types), findCPUVars(types)
+	count, rest := vars.preemptCount(), vars.idleTime()
 	settings := map[string]any{
 		"include_self": o.IncludeSelf, "filter_tgid": len(o.PIDs) > 0, "filter_follow": o.Follow,
 		"filter_comm": o.Comm != "", "wanted_comm": commBytes(o.Comm),
@@ -123,10 +124,10 @@ func (p *Profile) settings(types *btf.Spec) map[string]any {
 		"least_ns": uint64(max(o.Least, 0)), "long_ns": uint64(o.Long), "wanted_states": o.States, "kernel_threads": o.Threads,
 		"unwinds_late": p.via == TPBTF, "idle_from_rq": rest.idle, "iowait_from_rq": rest.iowait,
 	}
-	if p.events != nil && p.events.period > 0 && rest.idle == 0 {
-		p.notes = append(p.notes, "a CPU that took no sample may have been idle: this kernel's types do not tell where it counts its idle time")
-	}
 	if p.events != nil {
+		if p.events.period > 0 && rest.idle == 0 {
+			p.notes = append(p.notes, "a CPU that took no sample may have been idle: this kernel's types do not tell where it counts its idle time")
+		}
 		settings["period_ns"], settings["sample_ns"] = uint64(p.events.period), uint64(time1e9)/uint64(o.Frequency)
 	}
 	return settings

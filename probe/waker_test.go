@@ -21,10 +21,11 @@ func TestWhetherAThreadOrAnInterruptWakesIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(findCPUVars(types)) == 0 {
+	vars := findCPUVars(types)
+	if len(vars.at) == 0 {
 		t.Skip("this kernel's types do not tell where its variables of each CPU lie: wakers are told as unsure")
 	}
-	count := findPreemptCount(types)
+	count := vars.preemptCount()
 	t.Logf("%+v", count)
 	if count.fromRunQueue == 0 {
 		t.Error("it is not known where the CPU counts what it must not be preempted in")
