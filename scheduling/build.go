@@ -51,17 +51,15 @@ func top[T any](rows []T, n int) []T {
 	return rows
 }
 
-// nameProcesses has a pair of processes under their names, not those of the threads that were met first.
-func (a *Accumulator) nameProcesses(p *Pair) {
-	if comm, _ := a.names.ProcessComm(p.Woken); comm != "" {
-		p.WokenComm = comm
+// nameOf is a process's name, or that of the thread of it that was met first.
+func (a *Accumulator) nameOf(pid uint32, met string) string {
+	if pid == 0 {
+		return met // nobody, or an idle CPU
 	}
-	if p.Waker == 0 {
-		return
+	if comm, _ := a.names.ProcessComm(pid); comm != "" {
+		return comm
 	}
-	if comm, _ := a.names.ProcessComm(p.Waker); comm != "" {
-		p.WakerComm = comm
-	}
+	return met
 }
 
 func (a *Accumulator) buildStacks(r *Report, o Options) {
@@ -150,9 +148,7 @@ func compareSamples(x, y profile.Sample) int {
 
 func (a *Accumulator) buildQueues(r *Report, o Options) {
 	for _, q := range a.byPID {
-		if comm, _ := a.names.ProcessComm(q.PID); comm != "" {
-			q.Comm = comm
-		}
+		q.Comm = a.nameOf(q.PID, q.Comm)
 		r.Queues = append(r.Queues, *q)
 		for i := range q.Parts {
 			r.Total.Count += q.Parts[i].Count
@@ -165,7 +161,7 @@ func (a *Accumulator) buildQueues(r *Report, o Options) {
 		r.OnCPUs = append(r.OnCPUs, *a.byCPU[cpu])
 	}
 	for _, p := range a.pairs {
-		a.nameProcesses(p)
+		p.WokenComm, p.WakerComm = a.nameOf(p.Woken, p.WokenComm), a.nameOf(p.Waker, p.WakerComm)
 		r.Pairs = append(r.Pairs, *p)
 	}
 	slices.SortFunc(r.Pairs, func(x, y Pair) int {

@@ -44,10 +44,12 @@ func lostLine(lost []snapshot.Loss) string {
 			continue
 		}
 		part := Count(l.Count) + " × " + quote(l.Title)
-		if l.NS > 0 && l.AtMost {
-			part += " (at most " + Duration(l.NS) + ")"
-		} else if l.NS > 0 {
-			part += " (" + Duration(l.NS) + ")"
+		if l.NS > 0 {
+			bound := ""
+			if l.AtMost {
+				bound = "at most "
+			}
+			part += " (" + bound + Duration(l.NS) + ")"
 		}
 		parts = append(parts, part)
 	}
