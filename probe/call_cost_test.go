@@ -53,14 +53,7 @@ func TestACallCosts(t *testing.T) {
 	if testing.Short() {
 		calls, rounds = 2000, 1 // programs that compile first take long to start
 	}
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find([]string{"vfs_write"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	find, targets := findCalls(t, "vfs_write")
 	of := &probed{find, targets[0]}
 	ours, peers := ownContenders(), peerContenders()
 	for _, i := range byTurns(len(ours), len(peers)) {

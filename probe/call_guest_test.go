@@ -24,8 +24,8 @@ func needProbes(t *testing.T) {
 	}
 }
 
-// openCalls witnesses functions in this process, or skips where this kernel has no such means.
-func openCalls(t *testing.T, o CallOptions, patterns ...string) *Calls {
+// findCalls finds functions by their names or patterns.
+func findCalls(t *testing.T, patterns ...string) (*CallTargets, []*CallTarget) {
 	t.Helper()
 	find, err := NewCallTargets("")
 	if err != nil {
@@ -35,6 +35,13 @@ func openCalls(t *testing.T, o CallOptions, patterns ...string) *Calls {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return find, targets
+}
+
+// openCalls witnesses functions in this process, or skips where this kernel has no such means.
+func openCalls(t *testing.T, o CallOptions, patterns ...string) *Calls {
+	t.Helper()
+	find, targets := findCalls(t, patterns...)
 	return openTargets(t, find, targets, o)
 }
 

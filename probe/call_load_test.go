@@ -16,16 +16,10 @@ import (
 // where the kernel lets nobody attach them.
 func loadCopies(t *testing.T, o CallOptions, where string, fields ...string) {
 	t.Helper()
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find([]string{"vfs_write"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	find, targets := findCalls(t, "vfs_write")
 	target := targets[0]
 	var filter *expr.Filter
+	var err error
 	if where != "" {
 		if filter, err = target.Scope().Filter(where); err != nil {
 			t.Fatal(err)

@@ -21,14 +21,8 @@ import (
 // withArguments finds functions and has all their arguments told, as a tree of calls does.
 func withArguments(t *testing.T, patterns ...string) (*CallTargets, []*CallTarget) {
 	t.Helper()
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	find, targets := findCalls(t, patterns...)
+	var err error
 	for _, target := range targets {
 		var fields []*expr.Field
 		for _, name := range target.Arguments() {

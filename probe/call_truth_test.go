@@ -21,14 +21,8 @@ import (
 // compiled finds one function and gives it a filter and fields.
 func compiled(t *testing.T, pattern, where string, fields ...string) (*CallTargets, []*CallTarget) {
 	t.Helper()
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find([]string{pattern})
-	if err != nil {
-		t.Fatal(err)
-	}
+	find, targets := findCalls(t, pattern)
+	var err error
 	scope := targets[0].Scope()
 	var filter *expr.Filter
 	if where != "" {

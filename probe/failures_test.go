@@ -25,14 +25,8 @@ import (
 
 // TestTheVerifierTakesErrors, by each means, also where the kernel lets nobody attach.
 func TestTheVerifierTakesErrors(t *testing.T) {
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find([]string{"vfs_open"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	find, targets := findCalls(t, "vfs_open")
+	var err error
 	_ = rlimit.RemoveMemlock()
 	for _, via := range []Means{Fexit, Kretprobe, KprobeMulti} {
 		if via == Fexit && !lab.Guest() {

@@ -74,14 +74,7 @@ func TestARefusalGivesTheDoctorsReason(t *testing.T) {
 // TestCallsAreRefusedAsTheDoctorSays, of each means that does not work here.
 func TestCallsAreRefusedAsTheDoctorSays(t *testing.T) {
 	lab.NeedRoot(t)
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find([]string{"vfs_read"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	find, targets := findCalls(t, "vfs_read")
 	reasons := map[string]string{}
 	for _, m := range thisHost().Means {
 		reasons[m.ID] = m.Reason

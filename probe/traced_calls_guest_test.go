@@ -61,14 +61,7 @@ func nothingLeft(t *testing.T) {
 
 func findTraced(t *testing.T, patterns ...string) []*CallTarget {
 	t.Helper()
-	find, err := NewCallTargets("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets, _, err := find.Find(patterns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, targets := findCalls(t, patterns...)
 	return targets
 }
 

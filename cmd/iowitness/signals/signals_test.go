@@ -36,6 +36,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// statusOf is how a command in a role ends that gets signals as soon as it is ready.
+func statusOf(t *testing.T, cmd *exec.Cmd, in string, signals ...syscall.Signal) int {
+	t.Helper()
+	cmd.Env = append(os.Environ(), role+"="+in)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range signals {
+		cmd.Process.Signal(sig)
+	}
+	cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
 // TestWhoHearsASignal: the program ends with the status that shells give, until somebody takes signals.
 func TestWhoHearsASignal(t *testing.T) {
 	for _, c := range []struct {
@@ -49,21 +70,7 @@ func TestWhoHearsASignal(t *testing.T) {
 		{"takes", syscall.SIGTERM, 7},
 		{"leaves", syscall.SIGINT, -1},
 	} {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), role+"="+c.role)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 5)); err != nil {
-			t.Fatal(err)
-		}
-		cmd.Process.Signal(c.signal)
-		cmd.Wait()
-		if got := cmd.ProcessState.ExitCode(); got != c.status {
+		if got := statusOf(t, exec.Command(os.Args[0]), c.role, c.signal); got != c.status {
 			t.Errorf("%s: %v ends it with status %d, not %d", c.role, c.signal, got, c.status)
 		}
 	}
@@ -72,21 +79,7 @@ func TestWhoHearsASignal(t *testing.T) {
 // TestNohupIsRespected: an ignored SIGHUP ends nothing.
 func TestNohupIsRespected(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `trap "" HUP; exec "$0"`, os.Args[0])
-	cmd.Env = append(os.Environ(), role+"=waits")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 5)); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Process.Signal(syscall.SIGHUP)
-	cmd.Process.Signal(syscall.SIGTERM)
-	cmd.Wait()
-	if got := cmd.ProcessState.ExitCode(); got != 143 {
+	if got := statusOf(t, cmd, "waits", syscall.SIGHUP, syscall.SIGTERM); got != 143 {
 		t.Errorf("status %d", got)
 	}
 }
